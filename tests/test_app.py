@@ -96,6 +96,7 @@ def owners(agent: Any, event: str) -> list[str]:
     return [hook.owner.name for hook in agent.hooks[event].entries]
 
 
+@pytest.mark.slow
 def test_the_sources_are_hung_in_a_fixed_sequence(
     home: Path, project: Path, packages: Path
 ) -> None:

@@ -86,6 +86,7 @@ def test_type_checkers_find_what_is_there(module: str):
             public.nothing_of_this_name  # noqa: B018
 
 
+@pytest.mark.slow
 def test_a_type_checker_refuses_names_that_are_not_there(tmp_path: Path):
     lines = [f"from {module} import nosuchthing" for module in PUBLIC]
     path = tmp_path / "program.py"
@@ -172,6 +173,7 @@ def test_the_reference_has_every_name_with_the_first_sentence_of_its_docstring(m
     assert [name for name, text in texts.items() if not text or "crow.core" in text] == []
 
 
+@pytest.mark.slow
 def test_the_page_of_signatures_is_what_the_code_says():
     from tests.signatures import PAGE, page
 

@@ -42,6 +42,7 @@ async def test_a_terminal_is_offered_only_to_clients_that_have_one(tmp_path: Pat
                 assert ("_meta" in method) == (capabilities is LEGACY)
 
 
+@pytest.mark.slow
 @pytest.mark.rule("any path, any PATH, a login that ends")
 async def test_an_older_client_is_told_the_whole_command(tmp_path: Path) -> None:
     editor = FakeEditor()

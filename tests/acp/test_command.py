@@ -46,6 +46,7 @@ async def test_every_method_of_the_protocol_works_on_the_command(tmp_path: Path)
     assert later.process.returncode == 0
 
 
+@pytest.mark.slow
 async def test_the_python_library_drives_every_method(
     tmp_path: Path, routes: frozenset[str]
 ) -> None:
@@ -90,6 +91,7 @@ async def test_the_python_library_drives_every_method(
     assert routes - driven == set()
 
 
+@pytest.mark.slow
 async def test_cancelling_the_command_in_the_middle_of_a_command(tmp_path: Path) -> None:
     editor = FakeEditor()
     async with editor.spawned(CROW, "acp", "--allow", "Bash", cwd=tmp_path):

@@ -49,6 +49,7 @@ async def settled(model: Fountain) -> int:
     return said
 
 
+@pytest.mark.slow
 @pytest.mark.rule("one ordered queue")
 async def test_a_client_that_does_not_read_stops_the_model_and_gets_everything_later(
     tmp_path: Path,

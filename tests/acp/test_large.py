@@ -73,6 +73,7 @@ async def test_a_change_of_a_large_file_is_shown_in_small_messages_also_when_loa
     assert sum(file.stat().st_size for file in tmp_path.glob("crow.db*")) < 1_000_000
 
 
+@pytest.mark.slow
 async def test_a_session_that_was_stored_with_whole_files_is_loaded_in_small_messages(
     tmp_path: Path,
 ) -> None:

@@ -352,6 +352,7 @@ def play(tmp_path: Path, examples: int, steps: int) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_nobody_waits_and_nothing_is_lost(tmp_path: Path) -> None:
     play(tmp_path, 3, 12)

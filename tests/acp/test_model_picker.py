@@ -64,6 +64,7 @@ async def test_every_listed_name_can_be_chosen_and_is_what_the_chosen_model_is_c
                 assert now == (called if name == model else name, first[1])
 
 
+@pytest.mark.slow
 async def test_the_next_process_has_the_whole_list_in_its_first_answer(tmp_path: Path) -> None:
     lists: list[list[str]] = []
     async with Endpoint() as endpoint:

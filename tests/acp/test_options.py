@@ -206,6 +206,7 @@ async def test_a_local_server_is_asked_for_its_models_and_answers_as_the_chosen_
     assert endpoint.requests[0].body["model"] == "llama3"
 
 
+@pytest.mark.slow
 async def test_the_command_offers_the_modes_of_permissions_and_they_hold(tmp_path: Path) -> None:
     editor = FakeEditor(permissions=["reject_once"])
     async with editor.spawned(CROW, "acp", cwd=tmp_path):

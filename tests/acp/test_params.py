@@ -118,6 +118,7 @@ def coerced(params: Any) -> Any:
     return json.loads(json.dumps(params).replace("true", "1").replace("false", "0"))
 
 
+@pytest.mark.variants(1)
 @pytest.mark.parametrize("version", OURS)
 def test_the_schema_is_that_of_the_official_library(version: int) -> None:
     path = write_schema.WANTED[version]
@@ -126,6 +127,7 @@ def test_the_schema_is_that_of_the_official_library(version: int) -> None:
     )
 
 
+@pytest.mark.variants(1)
 @pytest.mark.parametrize("version, name", SHAPES)
 def test_what_is_right_is_read_as_the_library_reads_it(version: int, name: str) -> None:
     for number in range(len(BLOCKS)):
@@ -133,6 +135,7 @@ def test_what_is_right_is_read_as_the_library_reads_it(version: int, name: str) 
         assert by_crow(version, name, params) == by_library(version, name, params)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150))
 @given(st.sampled_from(SHAPES), st.data(), JSON, st.booleans())
 def test_whatever_a_client_says_is_taken_or_refused_as_the_library_does(

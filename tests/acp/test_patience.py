@@ -65,6 +65,7 @@ async def test_a_hooks_question_that_nobody_answers_gets_its_default(tmp_path: P
     assert model.asked[0]["messages"][-1]["content"] == "False"
 
 
+@pytest.mark.slow
 async def test_the_command_takes_the_time_on_its_command_line(tmp_path: Path) -> None:
     editor = FakeEditor(silent=["session/request_permission"])
     async with editor.spawned(CROW, "acp", "--ask-timeout", "0.02", cwd=tmp_path):

@@ -234,6 +234,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.rule("the client's MCP servers are used", "the client's MCP servers")
 async def test_a_tool_of_the_clients_server_is_called_and_a_broken_one_is_told(
     tmp_path: Path,

@@ -109,6 +109,7 @@ def is_alive(pid: int) -> bool:
     return state != "Z"
 
 
+@pytest.mark.slow
 async def test_a_whole_conversation(command: Any, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\n")
     script = f'"Hello. ", call("Read", file_path="{tmp_path}/a.txt"), "Bye."'
@@ -125,6 +126,7 @@ async def test_a_whole_conversation(command: Any, tmp_path: Path) -> None:
     assert editor.process.returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.rule("nothing but JSON on stdout", "a pure stdout, an exit in time")
 async def test_nothing_but_the_protocol_is_on_stdout_from_the_first_request_on(
     tmp_path: Path, command: Any
@@ -282,6 +284,7 @@ async def test_what_ends_the_process_ends_it_in_every_phase(
     await until(lambda: not is_alive(pid))
 
 
+@pytest.mark.variants(1)
 @pytest.mark.rule("no orphans")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 async def test_a_signal_that_ends_it_is_an_end_of_input(

@@ -70,7 +70,7 @@ async def test_who_announces_it_lists_what_there_is(tmp_path: Path) -> None:
     assert found["openai"]["supported"] == ["anthropic", "openai", "_gemini", "_responses"]
 
 
-@pytest.mark.variants(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("api_type", "model", "path"),
     [

@@ -118,6 +118,7 @@ def env(home: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.variants(1)
 @pytest.mark.rule("a quick start", "start-up")
 @pytest.mark.parametrize("version", [1, 2])
 async def test_initialize_the_first_session_and_its_first_prompt_need_nothing_heavy(

@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from crow import Agent
 from crow.extensions.persistence import PersistenceHook
 from crow.extensions.sandbox.probe import find_backend
@@ -21,6 +23,7 @@ async def state(tmp_path: Path, *options: str, **env: str) -> dict[str, Any]:
         return (await editor.wire.request("auth/status", {}))["result"]
 
 
+@pytest.mark.slow
 async def test_the_state_of_the_credentials(tmp_path: Path) -> None:
     assert await state(tmp_path, "--model", "rehearsal") == {
         "state": "not_required",
@@ -63,6 +66,7 @@ async def opened(tmp_path: Path, wanted: str) -> tuple[str, str]:
     return session["_meta"]["crow"]["sandbox"], editor.text(session["sessionId"])
 
 
+@pytest.mark.slow
 async def test_a_session_says_what_its_commands_run_in(tmp_path: Path) -> None:
     found = find_backend()
     told, text = await opened(tmp_path, "on")

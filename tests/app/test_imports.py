@@ -250,6 +250,7 @@ def test_what_is_swapped_after_the_start_is_not_imported_any_more(
         later()
 
 
+@pytest.mark.slow
 def test_tests_beside_an_extension_are_no_extensions_and_take_no_trust_away(
     project: Path, folder: Path
 ) -> None:

@@ -87,6 +87,7 @@ def test_any_one_of_them_can_be_taken_out_and_the_rest_answers(
     assert "What stands here." in ended.stdout
 
 
+@pytest.mark.slow
 def test_without_the_permissions_nothing_runs_but_where_the_user_has_disabled_them(
     installation: Path, crow: Run, home: Path
 ) -> None:
@@ -104,7 +105,7 @@ def test_without_the_permissions_nothing_runs_but_where_the_user_has_disabled_th
 
 
 @pytest.mark.parametrize("name", ["permissions", "mcp", "skills"])
-@pytest.mark.variants(1)
+@pytest.mark.slow
 def test_one_that_is_in_a_package_of_its_own_is_made_with_all_settings_too(
     installation: Path, crow: Run, name: str
 ) -> None:

@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[2]
 PROGRAM = (sys.executable, "-m", "tests.chaos.full")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not can_mount(), reason="this machine lets nobody mount")
 def test_an_answer_that_cannot_be_kept_counts_and_no_setting_is_lost(tmp_path: Path) -> None:
     ran = subprocess.run([*ALONE, *PROGRAM, tmp_path], cwd=ROOT, capture_output=True, text=True)

@@ -6,6 +6,7 @@ import asyncio
 import json
 from typing import Any
 
+import pytest
 from tests.cli.conftest import Crow
 
 from crow.testing.endpoint import Endpoint, answer
@@ -32,6 +33,7 @@ class Editor:
         raise AssertionError(f"no answer to {method}")
 
 
+@pytest.mark.slow
 async def test_an_editor_gets_an_answer_from_the_model_of_the_environment(
     crow: Crow, endpoint: Endpoint
 ) -> None:
@@ -57,6 +59,7 @@ async def test_an_editor_gets_an_answer_from_the_model_of_the_environment(
     assert listed.events[0]["id"] == session_id
 
 
+@pytest.mark.slow
 async def test_what_is_wrong_in_the_settings_goes_to_the_log_and_the_editor_is_served(
     crow: Crow, endpoint: Endpoint
 ) -> None:

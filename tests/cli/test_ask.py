@@ -80,6 +80,7 @@ ANSWERS = [  # what is typed, and whether the call runs
 ]
 
 
+@pytest.mark.slow
 async def test_each_answer_is_understood_and_always_holds_for_the_next_run_as_well(
     crow: Crow, endpoint: Endpoint
 ) -> None:

@@ -10,6 +10,7 @@ import signal
 import sys
 from pathlib import Path
 
+import pytest
 from PIL import Image
 from tests.cli.conftest import Crow, calls
 from tests.cli.screens import Tmux, needs_tmux
@@ -200,6 +201,7 @@ async def test_keys_amid_a_question_are_words_until_nobody_types(
     assert sent(endpoint) == ["Go", "make a folder"]
 
 
+@pytest.mark.slow
 async def test_the_scrollback_has_everything_once_however_the_window_changes(
     crow: Crow, endpoint: Endpoint, tmux: Tmux
 ) -> None:
@@ -537,6 +539,7 @@ async def test_keys_are_the_ones_of_the_settings(
     assert sent(endpoint) == ["Go"]
 
 
+@pytest.mark.slow
 async def test_the_terminal_is_asked_for_its_background_and_a_late_answer_is_no_text(
     crow: Crow, endpoint: Endpoint
 ) -> None:
@@ -555,6 +558,7 @@ async def test_the_terminal_is_asked_for_its_background_and_a_late_answer_is_no_
     assert b"rgb:" not in screen.shown
 
 
+@pytest.mark.slow
 async def test_a_terminal_that_says_that_it_draws_sixels_is_given_them(
     crow: Crow, endpoint: Endpoint
 ) -> None:
@@ -600,6 +604,7 @@ async def test_the_last_line_is_what_a_command_of_the_settings_makes_of_what_is_
     assert told["workspace"]["current_dir"] == told["cwd"] == str(crow.cwd)
 
 
+@pytest.mark.slow
 async def test_a_projects_status_line_runs_only_where_the_project_is_trusted(
     crow: Crow, endpoint: Endpoint, tmux: Tmux
 ) -> None:

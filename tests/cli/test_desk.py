@@ -49,6 +49,7 @@ def sent(endpoint: Endpoint) -> list[str]:
     return [text for text in texts if "<crow-context" not in text[:20]]
 
 
+@pytest.mark.slow
 async def test_a_session_is_chosen_from_a_list_that_is_searched(
     crow: Crow, endpoint: Endpoint, tmux: Tmux, narrow: Tmux, tmp_path: Path
 ) -> None:

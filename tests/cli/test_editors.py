@@ -43,6 +43,7 @@ async def test_what_is_printed_names_the_command_by_its_whole_path(crow: Crow, n
     assert EDITORS[name].name in ended.err
 
 
+@pytest.mark.variants(1)
 @pytest.mark.parametrize("name", ["zed", "jetbrains"])
 async def test_the_printed_command_starts_an_agent(crow: Crow, name: str) -> None:
     ended = await crow("acp", "--print-config", name)

@@ -103,6 +103,7 @@ async def test_it_is_played_again_in_a_fresh_folder_and_nothing_differs(
     assert listed.out.count("\n") == 1, "what was played is not stored"
 
 
+@pytest.mark.slow
 async def test_an_update_writes_the_files_too_and_then_they_are_compared(
     recording: Path, here: Here
 ) -> None:
@@ -139,6 +140,7 @@ async def test_another_verdict_differs_and_the_first_step_is_shown(
     assert '"verdict": "deny"' in now
 
 
+@pytest.mark.slow
 async def test_only_the_end_is_compared_where_that_is_wanted(
     recording: Path, here: Here, project: Path
 ) -> None:
@@ -167,6 +169,7 @@ async def test_a_missing_file_shows_as_the_call_that_fails_now(recording: Path, 
     assert '"outcome": "error"' in ended.out.splitlines()[2]
 
 
+@pytest.mark.slow
 async def test_a_run_that_ends_early_has_nothing_more(
     recording: Path, here: Here, project: Path
 ) -> None:
@@ -183,6 +186,7 @@ async def test_a_run_that_ends_early_has_nothing_more(
     assert (await here(*run)).status == 0
 
 
+@pytest.mark.slow
 async def test_a_reply_that_is_not_asked_for_any_more_is_shown(recording: Path, here: Here) -> None:
     lines = recording.read_text().splitlines(keepends=True)
     recording.write_text("".join([*lines[:-1], lines[-2], lines[-1]]))
@@ -232,6 +236,7 @@ async def test_files_that_are_no_texts_are_refused(
     assert not (project / "x").exists()
 
 
+@pytest.mark.slow
 async def test_the_commands_of_the_page_are_all_there_is_to_do(
     recording: Path, here: Here, project: Path
 ) -> None:
@@ -260,6 +265,7 @@ def pytest_in(folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 async def test_a_recording_is_a_test_of_pytests(recording: Path, project: Path) -> None:
     done = pytest_in(project)
     assert "rename.crow.jsonl::recording PASSED" in done.stdout

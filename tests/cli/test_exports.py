@@ -35,6 +35,7 @@ async def session(crow: Crow, endpoint: Endpoint) -> str:
     return ended.events[0]["session_id"]
 
 
+@pytest.mark.slow
 async def test_a_trajectory_is_valid_and_says_what_hooks_decided(crow: Crow, session: str) -> None:
     ended = await crow("sessions", "export", session, "--format", "atif")
     told = Trajectory.model_validate_json(ended.out)
@@ -54,6 +55,7 @@ async def test_a_trajectory_is_valid_and_says_what_hooks_decided(crow: Crow, ses
     assert told.final_metrics.total_steps == len(told.steps)
 
 
+@pytest.mark.slow
 async def test_commands_are_shown_and_exported_with_their_answers(
     crow: Crow, endpoint: Endpoint
 ) -> None:
@@ -75,6 +77,7 @@ async def test_commands_are_shown_and_exported_with_their_answers(
     assert lines[-1]["message"]["model"] == "<synthetic>"
 
 
+@pytest.mark.slow
 async def test_claudes_lines_are_read_by_a_program_for_them(
     crow: Crow, session: str, tmp_path: Path
 ) -> None:

@@ -156,6 +156,7 @@ FAST = ("a name", "a mark", "instructions that change")  # "an error" is what a 
 WHAT = [pytest.param(what, marks=() if what in FAST else pytest.mark.slow) for what in WRONG]
 
 
+@pytest.mark.variants(1)
 @pytest.mark.parametrize("what", WHAT)
 async def test_what_is_wrong_is_found(crow: Crow, what: str) -> None:
     text, line, said, do = WRONG[what]
@@ -171,7 +172,7 @@ async def test_what_is_wrong_is_found(crow: Crow, what: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["stopwatch.py", "ask_before_removing.py", "crow-weather"])
-@pytest.mark.variants(1)
+@pytest.mark.slow
 async def test_the_examples_are_clean(crow: Crow, name: str) -> None:
     done = await crow("ext", "check", str(EXAMPLES / name))
     assert (done.status, done.out) == (0, "")
@@ -179,7 +180,7 @@ async def test_the_examples_are_clean(crow: Crow, name: str) -> None:
 
 
 @pytest.mark.parametrize("kept", ["class _Meter", "__all__ = ['Guard']\nclass Meter"])
-@pytest.mark.variants(1)
+@pytest.mark.slow
 async def test_a_helper_that_says_so_is_not_used(crow: Crow, kept: str) -> None:
     method = "    def __init__(self, owner): ...\n    def after_run(self): ...\n"
     guard = "class Guard:\n    def before_run(self): ...\n"
@@ -188,6 +189,7 @@ async def test_a_helper_that_says_so_is_not_used(crow: Crow, kept: str) -> None:
     assert (done.status, done.out) == (0, "")
 
 
+@pytest.mark.slow
 async def test_what_crow_writes_is_clean(crow: Crow) -> None:
     await crow("ext", "new", "my-guard")
     done = await crow("ext", "check", "crow-my-guard")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from tests.cli.conftest import Crow, calls
 
 from crow.testing.endpoint import Endpoint, answer
@@ -44,6 +45,7 @@ def place(home: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 async def test_all_of_one_is_told(crow: Crow, home: Path, endpoint: Endpoint) -> None:
     path = place(home)
     endpoint.play(calls(("Read", {"file_path": "README.md"})), answer("done"))
@@ -64,6 +66,7 @@ async def test_all_of_one_is_told(crow: Crow, home: Path, endpoint: Endpoint) ->
     assert f"failed 1 time after_run: LookupError: no dragon ({path}:22)" in lines
 
 
+@pytest.mark.slow
 async def test_a_program_gets_the_same_as_json(crow: Crow, home: Path, endpoint: Endpoint) -> None:
     place(home)
     endpoint.play(answer("done"))
@@ -81,6 +84,7 @@ async def test_a_program_gets_the_same_as_json(crow: Crow, home: Path, endpoint:
     assert (told["lately"]["runs"], [*told["lately"]["errors"].values()]) == (1, [1])
 
 
+@pytest.mark.slow
 async def test_one_that_does_not_load_is_told_too(crow: Crow, home: Path) -> None:
     place(home).write_text("import nothing_of_this_name\n")
     ended = await crow("ext", "info", "guard")
@@ -88,12 +92,14 @@ async def test_one_that_does_not_load_is_told_too(crow: Crow, home: Path) -> Non
     assert "No module named 'nothing_of_this_name'" in ended.out
 
 
+@pytest.mark.slow
 async def test_a_name_is_found_as_its_package_spells_it(crow: Crow, home: Path) -> None:
     path = place(home).with_name("gold_guard.py")
     path.write_text(GUARD)
     assert f"{path}:18" in (await crow("ext", "info", "gold-guard")).out
 
 
+@pytest.mark.slow
 async def test_an_option_that_does_not_fit_is_no_setting_that_holds(crow: Crow, home: Path) -> None:
     place(home)
     settings = home / ".crow/settings.json"

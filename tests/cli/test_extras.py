@@ -65,6 +65,7 @@ async def test_one_that_fails_is_named_once_and_the_talk_goes_on(
     assert screen.count("its terminal_status failed") == 1
 
 
+@pytest.mark.slow
 async def test_the_same_extension_is_harmless_in_lines(
     crow: Crow, endpoint: Endpoint, scales: str
 ) -> None:

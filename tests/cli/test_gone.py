@@ -16,22 +16,30 @@ pytestmark = pytest.mark.skipif(not hasattr(pty, "openpty"), reason="there are n
 
 
 async def seen(master: int, text: str) -> None:
-    """Wait for a text on a terminal."""
-    loop, got, there = asyncio.get_running_loop(), bytearray(), asyncio.Event()
+    """Wait for a text on a terminal; one that is closed before says what was there."""
+    loop, got = asyncio.get_running_loop(), bytearray()
+    there: asyncio.Future[None] = loop.create_future()
 
     def read() -> None:
-        got.extend(os.read(master, 65536))
-        if text.encode() in got:
-            there.set()
+        try:
+            got.extend(os.read(master, 65536))
+        except OSError as error:
+            loop.remove_reader(master)
+            there.set_exception(AssertionError(f"{error}, after {bytes(got)!r}"))
+        else:
+            if text.encode() in got:
+                loop.remove_reader(master)
+                there.set_result(None)
 
     loop.add_reader(master, read)
     try:
         async with asyncio.timeout(60):
-            await there.wait()
+            await there
     finally:
         loop.remove_reader(master)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_at_work", [False, True])
 async def test_a_screen_that_can_be_written_to_no_more_ends_the_talk(
     crow: Crow, endpoint: Endpoint, is_at_work: bool

@@ -14,6 +14,7 @@ from crow.testing.endpoint import Endpoint, answer, respond
 TOUCH = ("Bash", {"command": "touch made"})
 
 
+@pytest.mark.slow
 async def test_what_is_to_be_done_needs_no_command(crow: Crow, endpoint: Endpoint) -> None:
     for words in (("-p", "fix it"), ("--print", "fix it"), ("fix it",)):
         endpoint.play(answer("Fixed."))
@@ -22,6 +23,7 @@ async def test_what_is_to_be_done_needs_no_command(crow: Crow, endpoint: Endpoin
     assert (await crow("fixit")).status == 2
 
 
+@pytest.mark.slow
 async def test_sessions_go_on_by_short_options(crow: Crow, endpoint: Endpoint) -> None:
     endpoint.play(answer("One."), answer("Two."), answer("Three."), answer("Four."))
     name = "0" * 31 + "7"
@@ -61,6 +63,7 @@ async def test_what_may_run_is_said_in_their_words(
         assert lent == {"Read", "Edit"}
 
 
+@pytest.mark.variants(1)
 @pytest.mark.parametrize(
     "option", ["--allowedTools", "--disallowedTools", "--tools", "--add-dir", "--mcp-config"]
 )
@@ -102,6 +105,7 @@ async def test_limits_are_those_of_one_run(crow: Crow, endpoint: Endpoint) -> No
     assert (ended.status, len(endpoint.requests)) == (1, 1)
 
 
+@pytest.mark.slow
 async def test_directories_beside_are_worked_in(
     crow: Crow, endpoint: Endpoint, tmp_path: Path
 ) -> None:
@@ -115,6 +119,7 @@ async def test_directories_beside_are_worked_in(
     assert (missing.status, "there is no directory 'nowhere'" in missing.err) == (2, True)
 
 
+@pytest.mark.slow
 async def test_settings_files_are_chosen_by_layer(crow: Crow, endpoint: Endpoint) -> None:
     folder = Path.home() / ".crow"
     folder.mkdir()
@@ -168,6 +173,7 @@ async def test_other_models_answer_where_one_cannot_be_had(crow: Crow, endpoint:
     assert "nobody/x" in refused.complaint
 
 
+@pytest.mark.slow
 async def test_an_answer_fits_a_schema(crow: Crow, endpoint: Endpoint) -> None:
     (crow.cwd / "count.json").write_text(COUNT)
     given = ("StructuredOutput", {"n": 3})

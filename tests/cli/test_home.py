@@ -50,6 +50,7 @@ def test_an_absolute_home_is_what_it_says(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == [f"{tmp_path} {tmp_path}/x", f"{tmp_path}"]
 
 
+@pytest.mark.slow
 def test_a_folder_of_the_users_that_is_no_absolute_path_is_none(tmp_path: Path) -> None:
     """Else a repository could bring along what Crow keeps there: which projects are trusted."""
     names = [f"XDG_{each}_HOME" for each in ("CONFIG", "STATE", "CACHE", "DATA")]

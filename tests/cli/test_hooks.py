@@ -156,6 +156,7 @@ async def test_a_projects_hooks_are_left_out_until_it_is_trusted(crow: Crow, her
     assert {"event": "PreToolUse", "source": str(path), "inactive": why} in listed.events
 
 
+@pytest.mark.slow
 async def test_setup_hooks_run_where_the_command_line_asks_for_it(crow: Crow, home: Path) -> None:
     log = home / "log"
     specific = {"hookEventName": "SessionStart", "initialUserMessage": "read README.md"}
@@ -185,6 +186,7 @@ async def test_a_hooks_first_message_is_answered_before_the_prompt(crow: Crow, h
     assert calls == ["Read", "LS"]
 
 
+@pytest.mark.variants(1)
 @pytest.mark.parametrize(
     ("script", "timeout", "done"),
     [

@@ -123,7 +123,7 @@ def trap(crow: Crow, tmp_path: Path) -> Trap:
         ("acp",),
     ],
 )
-@pytest.mark.variants(3)
+@pytest.mark.variants(2)
 async def test_nothing_of_it_runs(crow: Crow, trap: Trap, argv: tuple[str, ...]) -> None:
     def command(*given: str) -> list[str]:  # -P: the test's own -m would look into the project
         python, *rest = Crow.command(crow, *given)

@@ -118,6 +118,7 @@ async def test_a_second_time_changes_nothing_and_what_is_there_stays(crow: Crow)
     assert "there is nothing to write" in ended.err
 
 
+@pytest.mark.slow
 async def test_what_was_imported_is_there_in_the_first_request(crow: Crow, endpoint: Endpoint):
     put(home() / ".codex/config.toml", CODEX.partition("[mcp_servers.web]")[0])
     put(home() / ".codex/prompts/review.md", "Look at $ARGUMENTS with care.")
@@ -183,6 +184,7 @@ async def test_a_broken_file_is_one_line(crow: Crow, agent: str):
     assert "it cannot be read" in line
 
 
+@pytest.mark.slow
 async def test_claude_codes_own_servers_are_there_without_an_import(crow: Crow, endpoint: Endpoint):
     def server(name: str) -> dict[str, Any]:
         spec = json.dumps({"tools": [name]})

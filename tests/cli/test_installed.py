@@ -56,11 +56,13 @@ def installed(tmp_path: Path, crow: Crow) -> Crow:
     return crow
 
 
+@pytest.mark.slow
 async def test_it_runs_with_options_of_its_own_and_the_agents(installed: Crow) -> None:
     ended = await installed("greet", "--deny", "Bash", "you")
     assert (ended.status, ended.out, ended.err) == (3, "Hello you of permissions\n", "")
 
 
+@pytest.mark.slow
 async def test_it_is_listed_and_its_docstring_is_its_help(installed: Crow) -> None:
     listed = (await installed("--help")).out
     assert "  greet        greets whoever is named\n" in listed
@@ -100,12 +102,14 @@ async def test_what_goes_wrong_is_said_in_a_line(
     assert (ended.status, ended.complaint) == (status, complaint)
 
 
+@pytest.mark.slow
 async def test_nobody_takes_the_name_of_one_of_crows_own(installed: Crow) -> None:
     ended = await installed("run", "--help")
     assert ended.out.startswith("usage: crow run [-h]")
     assert (await installed("permissions", "check", "Read(a.txt)")).out.startswith("allow")
 
 
+@pytest.mark.slow
 async def test_a_command_whose_name_is_taken_is_left_out_in_a_line(
     installed: Crow, tmp_path: Path
 ) -> None:

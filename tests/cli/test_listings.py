@@ -40,6 +40,7 @@ HALF = TWO + "    def before_tool(self, call, nothing): ...\n"
 TAKES = "def init_agent(agent):\n    agent.extensions['shell_hooks'] = object()\n"
 
 
+@pytest.mark.slow
 async def test_whatever_extensions_are_called_each_is_listed_with_what_it_hung_itself(
     crow: Crow, home: Path, tmp_path: Path
 ) -> None:
@@ -190,6 +191,7 @@ async def test_a_broken_extension_is_told_with_file_and_line(
     assert f"({path}:2)" in ended.err
 
 
+@pytest.mark.slow
 async def test_a_projects_extensions_run_once_it_is_trusted(
     crow: Crow, here: Here, endpoint: Endpoint
 ) -> None:
@@ -239,6 +241,7 @@ async def test_the_hooks_are_listed_in_running_order_with_their_place(
     assert "late: before_run" in shown.out
 
 
+@pytest.mark.slow
 async def test_every_setting_is_shown_with_the_file_that_it_came_from(
     here: Here, home: Path
 ) -> None:
@@ -268,6 +271,7 @@ async def test_every_setting_is_shown_with_the_file_that_it_came_from(
     assert "200  (default)" in shown
 
 
+@pytest.mark.slow
 async def test_people_see_what_is_set_and_what_commands_run_in(
     here: Here, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,6 +30,7 @@ def locked(request: pytest.FixtureRequest, home: Path) -> Iterator[Path]:
         yield path
 
 
+@pytest.mark.variants(1)
 async def test_a_prompt_is_answered_and_says_once_that_nothing_is_stored(
     crow: Crow, endpoint: Endpoint, locked: Path
 ) -> None:
@@ -40,6 +41,7 @@ async def test_a_prompt_is_answered_and_says_once_that_nothing_is_stored(
     assert ended.err.count(f"this session is not stored for now: {locked}: {WHY}") == 1
 
 
+@pytest.mark.slow
 async def test_a_session_opens_in_an_editor_and_says_that_nothing_is_stored(
     crow: Crow, endpoint: Endpoint, locked: Path
 ) -> None:

@@ -71,6 +71,7 @@ async def test_a_key_is_kept_in_a_file_that_only_its_owner_can_read(here: Here, 
     assert KEY not in ended.out + ended.err
 
 
+@pytest.mark.slow
 async def test_a_key_is_kept_in_the_keyring_where_there_is_one(
     crow: Crow, file: Path, keyring: Path
 ) -> None:
@@ -99,6 +100,7 @@ async def test_a_stored_key_is_sent_and_the_environments_goes_before_it(
     assert sent == [f"Bearer {KEY}", "Bearer of-the-environment"]
 
 
+@pytest.mark.slow
 async def test_a_refused_key_is_named_by_where_it_came_from(
     crow: Crow, here: Here, home: Path
 ) -> None:
@@ -162,6 +164,7 @@ async def test_a_damaged_file_is_as_good_as_none(here: Here, file: Path) -> None
     assert json.loads(file.read_text("utf-8")) == {"openai": {"key": KEY}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("argv", [["login"], ["acp", "--login"]])
 async def test_in_a_terminal_the_key_is_asked_for_and_not_shown(
     crow: Crow, file: Path, argv: list[str]

@@ -76,6 +76,7 @@ async def test_a_server_that_does_not_come_is_named_and_the_run_goes_on(
     assert "it exited with status 3" in bad
 
 
+@pytest.mark.slow
 async def test_ctrl_c_works_while_it_waits(crow: Crow, endpoint: Endpoint) -> None:
     configure(crow, 3600.0, mute={"init": "silent"})
     process = await crow.start("run", *settings(crow), "Hi.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from tests.cli.conftest import Crow, Here, calls
 
 from crow.testing import Endpoint
@@ -47,6 +48,7 @@ async def test_what_is_misspelt_is_guessed(here: Here) -> None:
     assert "did you mean 'check'?" in (await here("models", "chek")).complaint
 
 
+@pytest.mark.slow
 async def test_a_check_tries_what_a_model_may_have(crow: Crow, endpoint: Endpoint) -> None:
     endpoint.play(
         answer("Hello."),

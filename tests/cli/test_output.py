@@ -121,7 +121,7 @@ def crow(*argv: str, streams: str, cwd: Path) -> subprocess.CompletedProcess[str
         (">/dev/full", "standard output fails: No space left on device"),
     ],
 )
-@pytest.mark.variants(2)
+@pytest.mark.variants(1)
 def test_an_output_that_cannot_be_written_to_is_an_error_in_one_line(
     project: Path, argv: list[str], streams: str, why: str
 ) -> None:
@@ -142,7 +142,7 @@ def test_an_output_that_cannot_be_written_to_is_an_error_in_one_line(
         (["acp"], "<&-", 0),
     ],
 )
-@pytest.mark.variants(3)
+@pytest.mark.variants(1)
 def test_a_stream_that_is_not_needed_may_be_closed(
     project: Path, argv: list[str], streams: str, status: int
 ) -> None:

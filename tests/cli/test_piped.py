@@ -63,6 +63,7 @@ async def test_what_is_empty_is_not_there(crow: Crow, endpoint: Endpoint, said: 
     assert prompt(endpoint) == "hello"
 
 
+@pytest.mark.slow
 async def test_a_pipe_that_nobody_writes_to_or_closes_is_given_up_and_that_is_said(
     crow: Crow, endpoint: Endpoint
 ) -> None:
@@ -78,6 +79,7 @@ async def test_a_pipe_that_nobody_writes_to_or_closes_is_given_up_and_that_is_sa
     os.close(other)
 
 
+@pytest.mark.slow
 async def test_a_person_who_looks_on_is_told_that_it_is_waited_for(
     crow: Crow, endpoint: Endpoint
 ) -> None:
@@ -96,6 +98,7 @@ async def test_a_person_who_looks_on_is_told_that_it_is_waited_for(
     assert prompt(endpoint) == "what\n\n<stdin>\nlate\n</stdin>"
 
 
+@pytest.mark.variants(8)
 @pytest.mark.parametrize("given", ["what", None, "-"])
 @pytest.mark.parametrize(
     ("data", "shown"),
@@ -150,6 +153,7 @@ async def test_what_is_too_long_is_cut_off_and_that_is_said_to_both(
     assert LIMIT - 10 < len(asked.encode()) < LIMIT + 200
 
 
+@pytest.mark.slow
 async def test_an_endless_stream_is_not_read_to_its_end(crow: Crow, endpoint: Endpoint) -> None:
     endpoint.play(answer("Ok."))
     process = await asyncio.create_subprocess_shell(

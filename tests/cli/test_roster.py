@@ -34,6 +34,7 @@ async def narrow(tmp_path: Path) -> AsyncIterator[Tmux]:
     await tmux.close()
 
 
+@pytest.mark.slow
 async def test_a_session_goes_on_while_another_one_is_talked_to(
     crow: Crow, endpoint: Endpoint, tmux: Tmux
 ) -> None:
@@ -62,6 +63,7 @@ async def test_a_session_goes_on_while_another_one_is_talked_to(
     assert "1· Mend the pipe" in screen
 
 
+@pytest.mark.slow
 async def test_a_session_that_waits_for_the_person_says_so(
     crow: Crow, endpoint: Endpoint, tmux: Tmux
 ) -> None:

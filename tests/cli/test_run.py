@@ -67,6 +67,7 @@ async def test_a_change_is_shown_as_a_short_diff(crow: Crow, endpoint: Endpoint)
     assert (crow.cwd / "new.txt").read_text("utf-8") == "one\ntwo\n"
 
 
+@pytest.mark.slow
 async def test_what_nobody_allows_is_denied_where_nobody_can_be_asked(
     crow: Crow, endpoint: Endpoint
 ) -> None:
@@ -83,6 +84,7 @@ async def test_what_nobody_allows_is_denied_where_nobody_can_be_asked(
     assert ended.err.endswith(f"{missing}run in a terminal\n")
 
 
+@pytest.mark.slow
 async def test_an_allow_rule_lets_a_call_run_and_a_deny_rule_beats_it(
     crow: Crow, endpoint: Endpoint
 ) -> None:
@@ -121,6 +123,7 @@ async def test_sequences_of_model_and_tools_do_not_reach_the_terminal(
     assert ended.out.startswith("red\n")
 
 
+@pytest.mark.slow
 async def test_a_run_goes_on_where_it_was(crow: Crow, endpoint: Endpoint) -> None:
     endpoint.play(answer("I am Crow."), answer("Crow."), answer("Yes."))
     first = await crow("run", "--json", "Who are you?")
@@ -135,6 +138,7 @@ async def test_a_run_goes_on_where_it_was(crow: Crow, endpoint: Endpoint) -> Non
     assert spoken == ["Who are you?", "I am Crow.", "Say it again", "Crow.", "Really?"]
 
 
+@pytest.mark.slow
 async def test_a_killed_run_goes_on_with_a_whole_history(crow: Crow, endpoint: Endpoint) -> None:
     sleep = ("Bash", {"command": "touch started; sleep 60"})
     endpoint.play(calls(READ), calls(sleep, READ), answer("Here again."))
@@ -180,6 +184,7 @@ async def test_ctrl_c_ends_the_run_with_a_whole_history_and_status_130(
     assert spoken == ["Think", "Let me", "And?"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 @pytest.mark.parametrize("is_ignored", [False, True], ids=["", "behind nohup"])
 async def test_a_terminal_that_is_closed_ends_the_run_with_a_whole_history(
@@ -219,6 +224,7 @@ def sleeps(thread: int) -> bool:
     return Path(f"/proc/{thread}/stat").read_text().rpartition(")")[2].split()[0] == "S"
 
 
+@pytest.mark.variants(1)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux says in /proc who sleeps")
 async def test_a_signal_is_heard_that_the_system_gives_to_another_thread(
@@ -280,6 +286,7 @@ async def test_a_second_ctrl_c_ends_what_does_not_want_to_end(
     assert process.returncode == 130
 
 
+@pytest.mark.slow
 async def test_a_reader_that_leaves_ends_the_run(crow: Crow, endpoint: Endpoint) -> None:
     endpoint.play(calls(READ, text="I look."), answer("never seen"))
     reading, writing = os.pipe()
@@ -306,6 +313,7 @@ async def test_what_a_sub_agent_does_is_told_while_it_works(crow: Crow, endpoint
     assert (ended.out, ended.err) == ("Done.\n", told)
 
 
+@pytest.mark.variants(1)
 @pytest.mark.parametrize("where", ["home", "project"])
 async def test_a_session_works_in_the_directories_that_settings_name_now(
     crow: Crow, endpoint: Endpoint, home: Path, tmp_path: Path, where: str
@@ -335,6 +343,7 @@ async def test_a_session_works_in_the_directories_that_settings_name_now(
     assert all("added text" in second for _, second in told)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["home", "project", "start"])
 async def test_a_session_goes_on_in_the_mode_of_todays_settings_unless_its_user_chose_another(
     crow: Crow, endpoint: Endpoint, home: Path, tmp_path: Path, where: str

@@ -24,6 +24,7 @@ def outside(folder: Path, *command: str) -> str:
     return ended.stdout
 
 
+@pytest.mark.slow
 async def test_a_new_package_works_at_once(crow: Crow, here: Here, project: Path) -> None:
     ended = await here("ext", "new", "my-guard")
     folder = project / "crow-my-guard"

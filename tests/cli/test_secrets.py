@@ -45,6 +45,7 @@ def leaks(home: Path) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 async def test_no_sink_gets_a_key_that_a_tool_has_come_across(
     crow: Crow, endpoint: Endpoint, settled: Path, home: Path
 ) -> None:
@@ -77,6 +78,7 @@ async def test_no_sink_gets_a_key_that_a_tool_has_come_across(
     assert SERVER_KEY not in heard
 
 
+@pytest.mark.slow
 async def test_neither_stores_nor_exports_nor_errors_have_it(
     crow: Crow, endpoint: Endpoint, settled: Path, home: Path
 ) -> None:
@@ -104,6 +106,7 @@ async def test_neither_stores_nor_exports_nor_errors_have_it(
         assert SERVER_KEY not in told.out + told.err
 
 
+@pytest.mark.slow
 async def test_a_key_that_a_command_prints_or_that_was_stored_is_known_as_well(
     crow: Crow, endpoint: Endpoint, settled: Path, home: Path
 ) -> None:
@@ -129,6 +132,7 @@ async def test_a_key_that_a_command_prints_or_that_was_stored_is_known_as_well(
     assert leaks(home) == kept
 
 
+@pytest.mark.slow
 async def test_a_key_in_pieces_is_shown_in_no_piece_and_kept_in_no_file(
     crow: Crow, endpoint: Endpoint, settled: Path, home: Path
 ) -> None:
@@ -157,6 +161,7 @@ async def test_a_key_in_pieces_is_shown_in_no_piece_and_kept_in_no_file(
     assert leaks(home) == []
 
 
+@pytest.mark.slow
 async def test_a_key_is_known_as_programs_print_it(
     crow: Crow, endpoint: Endpoint, settled: Path, home: Path
 ) -> None:

@@ -28,6 +28,7 @@ async def stored(crow: Crow) -> list[str]:
     return ids
 
 
+@pytest.mark.slow
 async def test_a_session_that_no_model_was_asked_in_is_counted_and_not_listed(
     crow: Crow, endpoint: Endpoint
 ) -> None:

@@ -43,6 +43,7 @@ def leaves(node: Any, whole: Any, path: str) -> list[str]:
     return [leaf for name in inner for leaf in leaves(inner[name], whole, f"{path}.{name}")]
 
 
+@pytest.mark.slow
 def test_every_setting_that_the_schema_has_is_shown_with_its_default(project: Path) -> None:
     whole = whole_schema()
     known = [
@@ -64,6 +65,7 @@ def test_of_a_list_every_entry_has_its_own_file(home: Path, project: Path) -> No
     assert [(row.value, row.source) for row in found] == [("Edit", str(local)), ("Bash", str(user))]
 
 
+@pytest.mark.slow
 def test_what_is_left_out_is_shown_with_the_reason(home: Path, project: Path) -> None:
     table = {"hooks": {"Stop": []}, "env": {"A": "b"}, "disableAllHooks": True}
     path = write(project / ".crow/settings.json", table)
@@ -96,6 +98,7 @@ def test_a_mode_that_a_project_may_not_choose_is_shown_as_left_out(project: Path
     assert found["left out"].value == "bypassPermissions"
 
 
+@pytest.mark.slow
 def test_what_is_rejected_or_passed_over_is_shown_with_the_reason(
     home: Path, project: Path
 ) -> None:
@@ -118,6 +121,7 @@ def test_what_is_rejected_or_passed_over_is_shown_with_the_reason(
     assert Row("env.B", "1", str(own)) in shown(project)
 
 
+@pytest.mark.slow
 def test_a_switch_of_the_administrators_has_no_effect_from_anybody_else(
     home: Path, project: Path, tmp_path: Path
 ) -> None:

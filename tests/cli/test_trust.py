@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.cli.conftest import Crow, Here
 from tests.cli.test_ask import PROMPT, Screen
 
@@ -107,6 +108,7 @@ async def test_what_was_typed_for_something_else_trusts_nothing(
     assert not (crow.cwd.parent / "seen").exists()
 
 
+@pytest.mark.slow
 async def test_an_editors_process_asks_about_the_project_of_its_session(
     crow: Crow, endpoint: Endpoint, tmp_path: Path
 ) -> None:

@@ -42,6 +42,7 @@ async def test_crow_alone_shows_the_commands(crow: Crow) -> None:
     assert "--resume" in helped.out
 
 
+@pytest.mark.slow
 async def test_each_command_starts_in_a_process_of_its_own(crow: Crow) -> None:
     for name in (*COMMANDS, "permissions"):
         ended = await crow.alone(name, "--help")
@@ -110,6 +111,7 @@ async def test_a_rule_for_a_tool_that_does_not_exist_is_refused(
     assert ended.complaint.startswith("there is no tool 'Bsh'; did you mean 'Bash'? in the rule ")
 
 
+@pytest.mark.slow
 async def test_an_endpoint_that_cannot_be_reached_is_named(crow: Crow) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -123,6 +125,7 @@ async def test_an_endpoint_that_cannot_be_reached_is_named(crow: Crow) -> None:
     assert "sk-x" not in ended.err
 
 
+@pytest.mark.slow
 async def test_where_nobody_looks_on_a_server_that_does_not_listen_is_not_waited_for_long(
     crow: Crow,
 ) -> None:
@@ -174,6 +177,7 @@ async def test_a_setting_that_means_nothing_is_named_and_the_rest_applies(
     assert "there is no setting 'modle'" in ended.complaint
 
 
+@pytest.mark.slow
 async def test_bytes_that_are_no_text_do_not_reach_the_model_or_the_store(
     crow: Crow, endpoint: Endpoint
 ) -> None:
@@ -197,7 +201,7 @@ async def test_bytes_that_are_no_text_do_not_reach_the_model_or_the_store(
         ("<&-", 0, b"Hello.\n", b""),
     ],
 )
-@pytest.mark.variants(2)
+@pytest.mark.variants(1)
 async def test_of_the_streams_only_the_output_must_not_be_closed(
     crow: Crow, endpoint: Endpoint, closing: str, status: int, out: bytes, err: bytes
 ) -> None:
@@ -229,6 +233,7 @@ async def test_modules_of_the_folder_that_one_works_in_are_not_imported(crow: Cr
     assert (ended.status, "hijacked" in ended.out + ended.err) == (0, False)
 
 
+@pytest.mark.slow
 async def test_a_command_that_does_not_exist_is_a_mistake_in_the_command_line(
     crow: Crow, endpoint: Endpoint
 ) -> None:

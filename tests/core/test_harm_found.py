@@ -267,6 +267,7 @@ async def test_a_hook_that_makes_happen_what_it_is_called_for_ends_and_is_named(
     assert all(__file__ in error for error in errors)
 
 
+@pytest.mark.variants(1)
 @pytest.mark.parametrize("point", ["on_update", "on_message"])
 @pytest.mark.parametrize("way", ["background", "spawned", "spawned by two"])
 async def test_one_that_does_so_beside_the_run_ends_and_is_named(point, way):

@@ -99,6 +99,7 @@ async def test_a_hook_that_waits_for_the_cpu_or_the_gil_blocks_nobody(busy, late
     assert took[0] > 0.05
 
 
+@pytest.mark.slow
 @needs_linux
 @pytest.mark.parametrize("work", [lambda: compute(0.09), lambda: time.sleep(0.12)])
 @pytest.mark.parametrize("busy", [a_busy_cpu, a_busy_thread])

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
 from tests.acp.listen.conftest import Server
 from tests.examples.test_examples import EXAMPLES
 
@@ -48,6 +49,7 @@ class Person:
         raise EOFError(words)
 
 
+@pytest.mark.slow
 async def test_who_asked_is_who_approves(tmp_path: Path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -17,7 +17,7 @@ BIN = Path(sys.executable).parent
     ("command", "said"),
     [("ruff server", "`os` imported but unused"), ("pyright-langserver --stdio", '"str"')],
 )
-@pytest.mark.variants(1)
+@pytest.mark.slow
 def test_the_model_reads_what_the_server_says_of_its_edit(crow: Pilot, command: str, said: str):
     crow.use(load("diagnostics").Diagnostics(command=f"{BIN}/{command}", wait=60))
     write = call("Write", file_path="a.py", content="import os\n\nsize: int = str(1)\n")

@@ -183,6 +183,7 @@ def test_what_is_given_by_hand_is_not_used_once_more_because_it_is_installed(
     assert python("-c", BY_HAND, PYTHONPATH=str(tmp_path / "site")) == "1\n"
 
 
+@pytest.mark.slow
 def test_the_options_of_crow_weather_are_checked_and_shown(tmp_path: Path, home: Path):
     install(EXAMPLES / "crow-weather", tmp_path / "site")
     (home / ".crow").mkdir()
@@ -211,7 +212,7 @@ class NoShouting:
 
 
 @pytest.mark.parametrize("evaluate_only", [False, True])
-@pytest.mark.variants(1)
+@pytest.mark.slow
 def test_crow_agent_hooks_takes_its_policies_from_the_settings(
     tmp_path: Path, home: Path, evaluate_only: bool
 ):
@@ -248,6 +249,7 @@ def test_an_example_is_read_at_a_glance():
         assert len(path.read_text().splitlines()) < 60, path.name
 
 
+@pytest.mark.slow
 def test_examples_need_nothing_but_crow():
     assert Agent(tools=[]).extensions == {}
     paths = [

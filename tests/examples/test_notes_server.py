@@ -23,6 +23,7 @@ class AsAProgram:
     def before_run(self) -> None: ...
 
 
+@pytest.mark.variants(1)
 @pytest.mark.parametrize("of", [lambda: load("notes_server"), AsAProgram])
 def test_what_was_noted_is_found(crow: Pilot, of: Any):
     crow.use(of())

@@ -166,6 +166,7 @@ class Hesitant(NullClient):
         return "allow_once"
 
 
+@pytest.mark.slow
 async def test_wherever_they_are_cancelled_every_history_is_whole_and_nothing_goes_on(
     tmp_path: Path,
 ):

@@ -353,6 +353,7 @@ def in_a_pipe(home: Path, endpoint: str, **more: str) -> subprocess.CompletedPro
     return subprocess.run(argv, cwd=home, env=env, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_a_command_sends_to_a_collector_over_http(tmp_path: Path) -> None:
     with Collector() as collector:
         ran = in_a_pipe(tmp_path / "home", collector.url, TRACEPARENT=PARENT)
@@ -367,12 +368,14 @@ def test_a_command_sends_to_a_collector_over_http(tmp_path: Path) -> None:
     assert collector.service == "crow"
 
 
+@pytest.mark.slow
 def test_a_collector_that_is_not_there_is_named_once(tmp_path: Path) -> None:
     ran = in_a_pipe(tmp_path / "home", "http://127.0.0.1:9")
     assert ran.returncode == 0
     assert ran.stderr.count("telemetry is not received") == 1
 
 
+@pytest.mark.slow
 def test_without_what_sends_a_line_says_what_to_install(tmp_path: Path) -> None:
     hidden = tmp_path / "hidden"
     hidden.mkdir()

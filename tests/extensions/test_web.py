@@ -214,6 +214,7 @@ async def test_a_page_without_end_is_cut(site: Site, tmp_path: Path):
     assert "x" * 1000 + "\n\n[... the page is longer" in result.text
 
 
+@pytest.mark.slow
 async def test_what_is_packed_is_unpacked_within_the_limit(site: Site, tmp_path: Path):
     small = site.put("/small", gzip.compress(b"<p>Small"), content_encoding="gzip")
     assert "\nSmall\n" in (await fetch(small, tmp_path)).text
@@ -225,6 +226,7 @@ async def test_what_is_packed_is_unpacked_within_the_limit(site: Site, tmp_path:
     assert "packed as br" in (await fetch(other, tmp_path)).text
 
 
+@pytest.mark.variants(1)
 @pytest.mark.parametrize("tag", ["div", "table><tr><td", "ul><li", "b"])
 async def test_html_that_is_nested_without_end_is_text_all_the_same(
     site: Site, tmp_path: Path, tag: str

@@ -22,6 +22,7 @@ def crow(address: str, *args: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, env=env, check=False)
 
 
+@pytest.mark.variants(1)
 @pytest.mark.parametrize(
     ("args", "said"),
     [

@@ -449,6 +449,7 @@ async def test_L10_after_an_error_in_the_stream_the_request_is_sent_again(endpoi
 ONCE = Retries(limit=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "response, said",
     [
@@ -482,6 +483,7 @@ async def test_L11_a_header_a_while_is_no_response(endpoint, ask):
         await ask(llm=llm)
 
 
+@pytest.mark.slow
 async def test_L11_a_stall_is_retried(endpoint, ask):
     times = Timeouts(first_byte=0.5, idle=0.5)
     llm = ChatCompletions("m-1", endpoint.url, timeouts=times, retries=SOON)

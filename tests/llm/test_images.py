@@ -62,6 +62,7 @@ def contents(endpoint: Endpoint, request: int = -1) -> list[Any]:
     return [(m["role"], m["content"]) for m in endpoint.requests[request].body["messages"]]
 
 
+@pytest.mark.variants(1)
 async def test_the_image_of_a_tool_follows_the_results_in_a_message_of_the_user_s(
     endpoint: Endpoint, make: Make, pictures: tuple[Path, Path]
 ):
@@ -122,7 +123,7 @@ BLIND = [
 
 
 @pytest.mark.parametrize("status, said", BLIND)
-@pytest.mark.variants(6)
+@pytest.mark.variants(1)
 async def test_a_model_that_turns_out_to_see_nothing_is_asked_once_without_and_then_always(
     endpoint: Endpoint, make: Make, pictures: tuple[Path, Path], status: int, said: Any
 ):

@@ -206,6 +206,7 @@ async def test_a_command_prints_the_key_once_for_many_requests(endpoint: Endpoin
     assert authorized(endpoint) == ["Bearer first", "Bearer first"]
 
 
+@pytest.mark.slow
 async def test_a_key_that_is_refused_is_asked_for_anew_and_once(endpoint: Endpoint, tmp_path: Path):
     endpoint.play(respond(401, "{}"), answer("Hi."))
     settings = {"base_url": endpoint.url, "apiKeyHelper": printing(tmp_path, "old-key", "new-key")}

@@ -644,6 +644,7 @@ def test_every_rule_of_the_double_has_a_wrong_request() -> None:
     assert {rule.id for rule in RULES} == {row[0] for row in (*WRONG, *OWN)}
 
 
+@pytest.mark.slow
 async def test_the_official_client_and_the_double_understand_each_other(
     strict: StrictResponses,
 ) -> None:

@@ -207,6 +207,7 @@ def test_the_documentation_has_the_options_as_the_classes_have_them() -> None:
 # other people's
 
 
+@pytest.mark.slow
 def test_the_options_of_an_installed_package_are_checked_and_shown_as_those_of_crows_own(
     home: Path, project: Path, weather: str
 ) -> None:

@@ -70,6 +70,7 @@ async def test_files_are_as_before_a_prompt_and_what_others_changed_is_left_alon
     assert "Done." in str(endpoint.requests[-1].body["messages"])
 
 
+@pytest.mark.slow
 async def test_a_resumed_session_and_its_fork_go_back_to_before_earlier_prompts(
     endpoint: Endpoint, options: Options, project: Path
 ) -> None:
@@ -96,6 +97,7 @@ async def test_a_resumed_session_and_its_fork_go_back_to_before_earlier_prompts(
         assert files(project) == before
 
 
+@pytest.mark.slow
 async def test_a_prompt_keeps_the_id_that_the_program_gives_it(
     endpoint: Endpoint, options: Options, project: Path
 ) -> None:
@@ -115,6 +117,7 @@ async def test_a_prompt_keeps_the_id_that_the_program_gives_it(
     assert files(project) == before
 
 
+@pytest.mark.slow
 async def test_an_id_that_is_no_prompts_is_refused_by_name(
     endpoint: Endpoint, options: Options, project: Path
 ) -> None:
@@ -126,6 +129,7 @@ async def test_an_id_that_is_no_prompts_is_refused_by_name(
                 await client.rewind_files(each)
 
 
+@pytest.mark.slow
 async def test_without_the_extension_it_is_refused(
     endpoint: Endpoint, options: Options, project: Path
 ) -> None:
@@ -142,6 +146,7 @@ def is_result(message: Message) -> TypeGuard[UserMessage]:
     return isinstance(message, UserMessage) and bool(message.tool_use_result)
 
 
+@pytest.mark.slow
 async def test_files_come_back_while_a_turn_runs(
     endpoint: Endpoint, options: Options, project: Path
 ) -> None:

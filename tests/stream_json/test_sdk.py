@@ -88,6 +88,7 @@ def last(messages: list[Message]) -> ResultMessage:
 TOUCH = ("Bash", {"command": "touch made"})
 
 
+@pytest.mark.slow
 async def test_a_question_is_answered_and_gone_on_with(
     endpoint: Endpoint, options: Options
 ) -> None:
@@ -114,6 +115,7 @@ async def test_a_question_is_answered_and_gone_on_with(
     assert "Things." in str(endpoint.requests[-1].body["messages"])
 
 
+@pytest.mark.slow
 async def test_the_program_says_what_may_run_and_how(
     endpoint: Endpoint, options: Options, project: Path
 ) -> None:
@@ -133,6 +135,7 @@ async def test_the_program_says_what_may_run_and_how(
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ends", [False, True])
 async def test_a_refusal_reaches_the_model_or_ends_the_turn(
     endpoint: Endpoint, options: Options, project: Path, ends: bool
@@ -154,6 +157,7 @@ async def test_a_refusal_reaches_the_model_or_ends_the_turn(
     assert not (project / "made").exists()
 
 
+@pytest.mark.slow
 async def test_where_nobody_answers_a_call_is_denied(endpoint: Endpoint, options: Options) -> None:
     endpoint.play(calls(TOUCH), answer("No."))
     messages = await played(options(settings='{"permissions": {"ask": ["Bash"]}}'))
@@ -195,6 +199,7 @@ async def test_hooks_of_the_program_are_hooks(endpoint: Endpoint, options: Optio
     assert "It is raining." in str(endpoint.requests[0].body["messages"])
 
 
+@pytest.mark.slow
 async def test_a_hook_that_fails_at_a_gate_refuses(
     endpoint: Endpoint, options: Options, project: Path
 ) -> None:
@@ -209,6 +214,7 @@ async def test_a_hook_that_fails_at_a_gate_refuses(
     assert not (project / "made").exists()
 
 
+@pytest.mark.slow
 async def test_the_programs_own_servers_lend_tools(endpoint: Endpoint, options: Options) -> None:
     @tool("add", "Add two numbers", {"a": float, "b": float})
     async def add(args: dict[str, Any]) -> dict[str, Any]:
@@ -239,6 +245,7 @@ async def test_a_turn_is_interrupted_and_the_next_one_works(
         assert last(await said(client, "Are you there?")).result == "Here."
 
 
+@pytest.mark.slow
 async def test_mode_and_model_are_chosen_while_it_runs(
     endpoint: Endpoint, options: Options
 ) -> None:
@@ -258,6 +265,7 @@ async def test_mode_and_model_are_chosen_while_it_runs(
         assert used["totalTokens"] > 0
 
 
+@pytest.mark.slow
 async def test_pieces_make_the_whole(endpoint: Endpoint, options: Options) -> None:
     thought = stream(
         delta(reasoning_content="Hm"), delta(reasoning_content="m."), delta(content="I "),
@@ -277,6 +285,7 @@ async def test_pieces_make_the_whole(endpoint: Endpoint, options: Options) -> No
     assert shape == ["message_start", *block, *ends, "message_start", *block, *block, *ends]
 
 
+@pytest.mark.slow
 async def test_what_a_sub_agent_does_names_the_call_that_it_works_for(
     endpoint: Endpoint, options: Options
 ) -> None:
@@ -290,6 +299,7 @@ async def test_what_a_sub_agent_does_names_the_call_that_it_works_for(
     assert [each.text for each in blocks(messages, TextBlock)] == ["Good."]
 
 
+@pytest.mark.slow
 async def test_limits_and_failures_are_results(endpoint: Endpoint, options: Options) -> None:
     endpoint.play(calls(("LS", {"path": "."})))
     with pytest.raises(ResultError) as raised:
@@ -303,6 +313,7 @@ async def test_limits_and_failures_are_results(endpoint: Endpoint, options: Opti
             pass
 
 
+@pytest.mark.slow
 async def test_a_prompt_can_have_a_picture(endpoint: Endpoint, options: Options) -> None:
     picture = base64.b64encode(b"GIF89a").decode()
     source = {"type": "base64", "media_type": "image/gif", "data": picture}
@@ -326,6 +337,7 @@ async def test_prompts_follow_one_another(endpoint: Endpoint, options: Options) 
     assert results == ["One.", "Two."]
 
 
+@pytest.mark.slow
 async def test_an_answer_has_the_form_that_the_program_wants(
     endpoint: Endpoint, options: Options
 ) -> None:
@@ -336,6 +348,7 @@ async def test_an_answer_has_the_form_that_the_program_wants(
     assert (result.subtype, result.structured_output) == ("success", {"n": 3})
 
 
+@pytest.mark.slow
 async def test_another_model_answers_where_the_first_cannot(
     endpoint: Endpoint, options: Options
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.properties import examples
@@ -207,6 +208,7 @@ def final_rows(text: str, width: int = 60) -> tuple[list[str], list[str], int]:
     return early, answer.final(width), most
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(40))
 @given(st.lists(st.sampled_from(WORDS), min_size=200, max_size=300))
 def test_a_long_paragraph_is_final_row_by_row_and_looks_as_if_it_came_at_once(

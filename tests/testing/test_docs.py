@@ -17,6 +17,7 @@ FACES = {"testing.md": 2 + 1}
 DEAR = [pytest.param(page, marks=pytest.mark.slow) for page in ("testing.md", "tools.md")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [*DEAR, "recipes.md", "extension-events.md"])
 def test_every_test_of_the_page_passes(tmp_path: Path, page: str):
     text = (DOCS / page).read_text("utf-8")

@@ -41,6 +41,7 @@ def before_run(ui: Any) -> Any:
     return form(ui)
 
 
+@pytest.mark.variants(1)
 @pytest.mark.faces
 def test_what_an_extension_does_is_the_same_through_every_face(crow: Pilot):
     crow.use(NoForcePush)
@@ -61,6 +62,7 @@ def test_what_an_extension_does_is_the_same_through_every_face(crow: Pilot):
     crow.prefix_stable()
 
 
+@pytest.mark.variants(1)
 @pytest.mark.faces("process", "acp")
 def test_the_user_answers_where_somebody_is_there(crow: Pilot):
     crow.use(before_run)
@@ -74,7 +76,7 @@ def test_the_user_answers_where_somebody_is_there(crow: Pilot):
 
 
 @pytest.mark.faces
-@pytest.mark.variants(2)
+@pytest.mark.variants(1)
 def test_rules_hold_through_every_face(crow: Pilot):
     crow.configure(allow=["Bash(touch *)"])
     crow.user.answers("reject_once")
@@ -97,6 +99,7 @@ class Slow:
             Path(session.cwd, "gate").touch()
 
 
+@pytest.mark.slow
 @pytest.mark.faces("process", "acp")
 def test_a_server_is_waited_for_however_slow_the_machine_is(crow: Pilot):
     crow.use(Slow)
@@ -106,7 +109,7 @@ def test_a_server_is_waited_for_however_slow_the_machine_is(crow: Pilot):
 
 
 @pytest.mark.faces
-@pytest.mark.variants(2)
+@pytest.mark.variants(1)
 async def test_an_async_test_awaits_it(crow: Pilot):
     async with crow:
         crow.use(NoForcePush)
@@ -115,7 +118,7 @@ async def test_an_async_test_awaits_it(crow: Pilot):
 
 
 @pytest.mark.faces
-@pytest.mark.variants(2)
+@pytest.mark.variants(1)
 def test_the_end_of_the_session_is_seen_once_it_is_closed(crow: Pilot):
     crow.use(on_session_end)
     crow.run("Go", "Done.")
@@ -127,6 +130,7 @@ def on_session_end() -> None:
     """Nothing."""
 
 
+@pytest.mark.slow
 @pytest.mark.faces("acp", "pipe")
 def test_what_cannot_go_to_another_process_is_refused(crow: Pilot):
     def before_tool() -> None:
@@ -144,12 +148,14 @@ def test_what_cannot_go_to_another_process_is_refused(crow: Pilot):
         crow.use(NoForcePush)
 
 
+@pytest.mark.variants(1)
 @pytest.mark.faces("acp", "pipe")
 def test_a_run_that_fails_says_why(crow: Pilot):
     with pytest.raises(AssertionError, match=r"the run failed: .*past the script"):
         crow.run("Go")
 
 
+@pytest.mark.variants(1)
 @pytest.mark.faces("acp", "pipe")
 def test_a_process_that_does_not_start_says_why(crow: Pilot, capfd: pytest.CaptureFixture[str]):
     crow.configure(extensions=["absent.py"])
@@ -157,6 +163,7 @@ def test_a_process_that_does_not_start_says_why(crow: Pilot, capfd: pytest.Captu
         crow.run("Go")
 
 
+@pytest.mark.slow
 @pytest.mark.faces("acp", "pipe")
 def test_lines_that_are_left_over_are_complained_of(crow: Pilot):
     crow.run("Go", "Done.", "Never said.")
@@ -165,6 +172,7 @@ def test_lines_that_are_left_over_are_complained_of(crow: Pilot):
     crow.run("Go on")
 
 
+@pytest.mark.slow
 @pytest.mark.faces("pipe")
 def test_in_a_pipe_nobody_can_say_yes(crow: Pilot):
     crow.user.answers("allow_once")

@@ -106,17 +106,20 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_an_extension_is_tested_with_a_script(told: str):
     assert "PASSED test_it.py::test_an_extension\n" in told
     assert "PASSED test_it.py::test_tools_can_be_left_out\n" in told
     assert "PASSED test_it.py::test_a_model_by_itself\n" in told
 
 
+@pytest.mark.slow
 def test_an_extension_is_tested_with_the_whole_agent_and_nobodys_settings(told: str):
     assert "PASSED test_it.py::test_the_whole_agent\n" in told
     assert "PASSED test_docs.py::test_nobody_pushes_even_where_the_rules_allow_it\n" in told
 
 
+@pytest.mark.slow
 def test_the_whole_agent_is_at_work_and_asked_what_it_did(told: str):
     assert "PASSED test_it.py::test_crow\n" in told
 
@@ -145,6 +148,7 @@ def test_being_asked_past_the_script_fails_the_test_even_if_the_error_was_swallo
     assert "ERROR test_it.py::test_overrun - AssertionError: the scripted model" in told
 
 
+@pytest.mark.slow
 def test_a_face_that_does_not_exist_is_named(tmp_path: Path):
     text = "import pytest\n@pytest.mark.faces('web')\ndef test_it(crow): pass\n"
     (tmp_path / "test_it.py").write_text(text)

@@ -141,6 +141,7 @@ async def test_t01_a_command_that_hangs_is_ended_with_its_group(bench: Any) -> N
     await demand_gone(int(bench.path("pid").read_text()))
 
 
+@pytest.mark.slow
 async def test_t02_what_ignores_sigterm_or_leaves_the_group_is_killed(bench: Any) -> None:
     escape = (
         f"{sys.executable} -SEc 'import os,time;"

@@ -274,7 +274,7 @@ async def test_what_must_not_be_read_is_neither_found_nor_named(tree: Any) -> No
 
 
 @pytest.mark.parametrize("program", ["", "/usr/bin/rg"])
-@pytest.mark.variants(1)
+@pytest.mark.slow
 async def test_without_ripgrep_or_with_an_old_one_the_answers_are_the_same(
     tree: Any, tmp_path: Path, program: str
 ) -> None:

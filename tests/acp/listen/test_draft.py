@@ -64,6 +64,7 @@ async def test_a_turn_of_the_draft_goes_on_too(start: Any, tmp_path: Path, waiti
     assert "the end" in json.dumps(later.updates)
 
 
+@pytest.mark.slow
 async def test_the_pen_is_taken_in_the_draft_too(start: Any, tmp_path: Path) -> None:
     served = start("--protocol", "2")
     place = {"cwd": str(tmp_path), "mcpServers": []}

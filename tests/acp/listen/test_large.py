@@ -14,7 +14,7 @@ from crow.testing import FakeEditor
 
 
 @pytest.mark.parametrize("scheme", ["http", "ws"])
-@pytest.mark.variants(1)
+@pytest.mark.slow
 async def test_a_large_file_is_changed_and_its_session_loaded_again(
     start: Callable[..., Any], scheme: str, tmp_path: Path
 ) -> None:

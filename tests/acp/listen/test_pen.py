@@ -165,6 +165,7 @@ async def test_who_has_not_opened_the_session_cannot_take_its_pen(
         assert (await holder.prompt(session, "Hello")).stop_reason == "end_turn"
 
 
+@pytest.mark.slow
 async def test_three_watch_and_one_that_does_not_read_stops_nobody(
     server: Any, tmp_path: Path, waiting: str
 ) -> None:

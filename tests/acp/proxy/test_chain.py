@@ -126,6 +126,7 @@ async def talk(conductor: Conductor, cwd: Path, prompt: str) -> Said:
     return (await conductor.answer(2))["result"]
 
 
+@pytest.mark.variants(1)
 async def test_a_component_judges_what_passes_through_it(front: Any, mark: str) -> None:
     front.settings(permissions={"deny": ["Bash(rm:*)"]})
     conductor = Conductor(mark)

@@ -6,6 +6,8 @@ import asyncio
 import json
 from typing import Any
 
+import pytest
+
 from crow.testing import FakeEditor
 
 DENY = 'cat >/dev/null; echo "not on a Friday" >&2; exit 2'
@@ -32,6 +34,7 @@ async def test_a_rule_denies_and_another_allows_before_the_client_is_asked(
     )
 
 
+@pytest.mark.slow
 async def test_what_no_rule_speaks_of_is_asked_as_the_agent_asks_it(front: Any, play: Any) -> None:
     editor = FakeEditor(permissions=["always", "no"])
     await play(editor, "ask curl example.org\nask wget example.org")
@@ -45,6 +48,7 @@ async def test_what_no_rule_speaks_of_is_asked_as_the_agent_asks_it(front: Any, 
     assert '"optionId": "no"' in editor.text()
 
 
+@pytest.mark.slow
 async def test_a_mode_without_questions_refuses_what_no_rule_allows(front: Any, play: Any) -> None:
     editor = FakeEditor()
     await play(editor, "ask curl example.org", options=("--mode", "dontAsk"))
@@ -52,6 +56,7 @@ async def test_a_mode_without_questions_refuses_what_no_rule_allows(front: Any, 
     assert '"optionId": "no"' in editor.text()
 
 
+@pytest.mark.slow
 async def test_a_hook_of_claude_code_denies_a_prompt_and_the_agent_never_sees_it(
     front: Any, play: Any
 ) -> None:
@@ -62,6 +67,7 @@ async def test_a_hook_of_claude_code_denies_a_prompt_and_the_agent_never_sees_it
     assert front.reached("session/prompt") == []
 
 
+@pytest.mark.slow
 async def test_what_a_hook_adds_goes_to_the_agent_behind_the_prompt(front: Any, play: Any) -> None:
     front.hook("UserPromptSubmit", "cat >/dev/null; echo 'say the build is red'")
     editor = FakeEditor()
@@ -72,6 +78,7 @@ async def test_what_a_hook_adds_goes_to_the_agent_behind_the_prompt(front: Any, 
     assert "say the build is red" in second["text"]
 
 
+@pytest.mark.slow
 async def test_a_hook_of_claude_code_denies_a_call(front: Any, play: Any) -> None:
     front.hook("PreToolUse", DENY, "Bash")
     editor = FakeEditor()
@@ -80,6 +87,7 @@ async def test_a_hook_of_claude_code_denies_a_call(front: Any, play: Any) -> Non
     assert "Crow denied make test: not on a Friday" in editor.text()
 
 
+@pytest.mark.slow
 async def test_hooks_see_the_call_under_the_names_of_claude_code(front: Any, play: Any) -> None:
     seen = front.project.parent / "seen"
     front.hook("PreToolUse", f"cat >>{seen}")
@@ -92,6 +100,7 @@ async def test_hooks_see_the_call_under_the_names_of_claude_code(front: Any, pla
     assert {each["session_id"] for each in asked} == {"s-project"}
 
 
+@pytest.mark.slow
 async def test_a_hook_that_hangs_or_breaks_denies(front: Any, play: Any) -> None:
     path = front.project.parent / "broken.py"
     path.write_text("def before_tool(call):\n    raise RuntimeError('I am broken')\n", "utf-8")
@@ -103,6 +112,7 @@ async def test_a_hook_that_hangs_or_breaks_denies(front: Any, play: Any) -> None
     assert "I am broken" in editor.text()
 
 
+@pytest.mark.slow
 async def test_a_hook_that_would_change_a_call_denies_it(front: Any, play: Any) -> None:
     path = front.project.parent / "tame.py"
     path.write_text("def before_tool(ctx):\n    ctx.args = {'command': 'true'}\n", "utf-8")
@@ -122,6 +132,7 @@ async def test_a_prompt_that_a_hook_has_changed_is_what_the_agent_gets(
     assert params["prompt"] == [{"type": "text", "text": "HELLO"}]
 
 
+@pytest.mark.slow
 async def test_files_and_terminals_are_really_refused(front: Any, play: Any) -> None:
     front.settings(permissions={"deny": ["Read(./secret)", "Edit(./locked)", "Bash(rm:*)"]})
     (front.project / "secret").write_text("s", "utf-8")
@@ -164,6 +175,7 @@ async def test_files_that_may_be_read_are_read_without_a_question(front: Any, pl
     assert "what it says" in editor.text()
 
 
+@pytest.mark.slow
 async def test_a_file_is_asked_about_once_in_a_turn(front: Any, play: Any) -> None:
     """The agent's own question about it counts; without one Crow asks."""
     path = front.project / "a.txt"
@@ -173,6 +185,7 @@ async def test_a_file_is_asked_about_once_in_a_turn(front: Any, play: Any) -> No
     assert editor.files == {str(path): "two"}
 
 
+@pytest.mark.slow
 async def test_a_question_of_crows_own_can_be_answered_with_no(front: Any, play: Any) -> None:
     editor = FakeEditor(files={}, permissions=["reject_once"])
     await play(editor, f"write {front.project}/a.txt one")
@@ -180,6 +193,7 @@ async def test_a_question_of_crows_own_can_be_answered_with_no(front: Any, play:
     assert editor.files == {}
 
 
+@pytest.mark.slow
 async def test_a_call_that_nobody_asked_about_is_told_of_where_a_rule_denies_it(
     front: Any, play: Any
 ) -> None:
@@ -201,6 +215,7 @@ async def test_hooks_hear_what_came_of_calls(front: Any, play: Any) -> None:
     assert [each["tool_input"]["command"] for each in told] == ["make test", "make clean"]
 
 
+@pytest.mark.slow
 async def test_a_stop_hook_keeps_the_agent_going(front: Any, play: Any) -> None:
     once = front.project.parent / "once"
     script = f"cat >/dev/null; [ -e {once} ] && exit 0; touch {once}; echo 'say more' >&2; exit 2"

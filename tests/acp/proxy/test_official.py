@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import pytest
+
 from crow.testing import FakeEditor
 
 AGENT = """
@@ -47,6 +49,7 @@ asyncio.run(acp.run_agent(Example()))
 """
 
 
+@pytest.mark.slow
 async def test_an_agent_of_the_official_library_is_guarded(front: Any, play: Any) -> None:
     front.settings(permissions={"deny": ["Bash(rm:*)"], "allow": ["Bash(make *)"]})
     front.command = [sys.executable, "-c", AGENT]

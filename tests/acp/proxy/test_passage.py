@@ -94,6 +94,7 @@ async def through(lines: list[bytes], log: Path) -> tuple[list[bytes], list[byte
     return back, log.read_bytes().split(b"\n")[:-1]
 
 
+@pytest.mark.slow
 def test_every_message_that_nobody_judges_passes_as_it_came(tmp_path: Path) -> None:
     @given(lines=st.lists(messages(), min_size=20, max_size=80))
     def passes(lines: list[bytes]) -> None:
@@ -104,11 +105,13 @@ def test_every_message_that_nobody_judges_passes_as_it_came(tmp_path: Path) -> N
     settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.too_slow])(passes)()
 
 
+@pytest.mark.slow
 async def test_a_message_of_sixteen_megabytes_passes(tmp_path: Path) -> None:
     big = json.dumps({"jsonrpc": "2.0", "method": "x", "params": {"a": "y" * 2**24}}).encode()
     assert await through([big], tmp_path / "log") == ([big], [big])
 
 
+@pytest.mark.slow
 async def test_a_request_that_is_too_long_is_answered_and_not_passed_on(front: Any) -> None:
     async with proxy(*front.command) as process:
         assert process.stdin
@@ -160,6 +163,7 @@ async def test_an_agent_that_cannot_be_started_is_told_of_in_a_line() -> None:
         assert await process.wait() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["end", "signal"])
 async def test_the_agent_and_what_it_has_started_end_with_the_client(
     how: str, tmp_path: Path
@@ -184,6 +188,7 @@ async def test_the_agent_and_what_it_has_started_end_with_the_client(
     assert not any(map(lives, (tmp_path / "pids").read_text().split()))
 
 
+@pytest.mark.slow
 async def test_a_client_that_does_not_read_makes_the_agent_wait(front: Any) -> None:
     """The agent cannot say more than pipes hold; what it said is all there in the end."""
     async with proxy(*front.command) as process:

@@ -101,6 +101,7 @@ async def test_the_command_speaks_version_1_with_who_asks_for_it_also_where_it_c
         assert (await editor.prompt(session, "Run `echo hi`")).stop_reason == "end_turn"
 
 
+@pytest.mark.slow
 async def test_a_whole_conversation_with_the_command(draft: Any, tmp_path: Path) -> None:
     first, later = draft(), draft()
     command = (CROW, "acp", "--protocol", "2", "--allow", "Bash(echo *)")

@@ -89,6 +89,7 @@ async def test_an_answer_that_comes_too_late_fails_no_other_call(opened: Open, r
         assert "mine" in it.results[0]
 
 
+@pytest.mark.slow
 @settings(
     max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

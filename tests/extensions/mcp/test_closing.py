@@ -107,6 +107,7 @@ def program(server: Table, what: str) -> list[str]:
     return [sys.executable, "-c", PROGRAM, json.dumps({"s": server}), what]
 
 
+@pytest.mark.slow
 def test_an_agent_that_is_killed_takes_its_servers_along(raw: Raw, trace: Path):
     command = program(raw(stubborn=True), "wait")
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as agent:

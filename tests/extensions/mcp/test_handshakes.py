@@ -198,6 +198,7 @@ async def test_a_web_server_of_either_protocol_gives_its_tools(
         assert called["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] == "2026-07-28"
 
 
+@pytest.mark.slow
 async def test_a_server_of_the_oldest_transport_is_found_behind_the_type_http(opened: Open):
     process = start("sse")
     try:

@@ -87,6 +87,7 @@ def test_a_rule_means_an_identity(server: str, tool: str, rule: str, allows: boo
 NAMES = st.text("ab_.-: ü", min_size=1, max_size=8) | st.text("ab", min_size=28, max_size=44)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(400), deadline=None)
 @given(ours=st.tuples(NAMES, NAMES), others=st.tuples(NAMES, NAMES))
 def test_no_name_of_a_tool_allows_one_of_a_server_that_could_run_beside_it(
@@ -110,6 +111,7 @@ async def test_a_rule_for_one_server_never_allows_the_other(opened: Open, raw: R
     assert await outcome(opened, servers, str(ODD), **rules) == "asked"
 
 
+@pytest.mark.slow
 async def test_a_denial_holds_for_whatever_it_could_mean(opened: Open, raw: Raw):
     servers = {"a": raw(tools=["b__c", LONG]), "a__b": raw(tools=["c"])}
     rules = {"allow": ["mcp__a", str(ODD)], "deny": ["mcp__a__b__c", f"mcp__a__{LONG}"]}
@@ -124,6 +126,7 @@ async def test_what_a_server_says_of_its_tool_decides_nothing(opened: Open, raw:
     assert await outcome(opened, {"s": raw(tools=[told])}, "mcp__s__look") == "asked"
 
 
+@pytest.mark.slow
 async def test_always_means_the_tool_that_was_shown_and_no_other_one_of_its_name(
     opened: Open, raw: Raw
 ):

@@ -110,6 +110,7 @@ def sites(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[Site
         yield server, issuer
 
 
+@pytest.mark.slow
 def test_an_authorization_server_is_known_and_not_on_this_machine_for_a_server_far_away(
     sites: tuple[Site, Site],
 ) -> None:
@@ -126,6 +127,7 @@ def test_an_authorization_server_is_known_and_not_on_this_machine_for_a_server_f
     assert (issuer.connected, issuer.asked) == (int(server.host == "127.0.0.1"), [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "said",
     [

@@ -120,6 +120,7 @@ async def test_who_signs_in_has_the_tools_and_nobody_sees_the_tokens(
     assert signed.url == signed.trace.read_text().split()[-1]  # for this server and no other
 
 
+@pytest.mark.slow
 async def test_who_does_not_want_to_is_not_asked_twice(opened: Open, signed: Signed) -> None:
     client = Seat(wants=False)
     async with opened({"it": {"url": signed.url}}, "Hello.", client=client) as there:
@@ -129,6 +130,7 @@ async def test_who_does_not_want_to_is_not_asked_twice(opened: Open, signed: Sig
     assert signed.told() == ["registered"]
 
 
+@pytest.mark.slow
 async def test_a_token_that_has_ended_is_renewed_by_one_session_for_all(
     opened: Open, signed: Signed
 ) -> None:
@@ -221,6 +223,7 @@ def test_the_commands_say_what_is_and_what_to_do(signed: Signed, tmp_path: Path)
     assert crow("get", "it")[0] == 2
 
 
+@pytest.mark.slow
 def test_an_address_that_is_pasted_ends_a_sign_in(
     signed: Signed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -248,6 +251,7 @@ def test_an_address_that_is_pasted_ends_a_sign_in(
     assert process.returncode == 0, told
 
 
+@pytest.mark.slow
 def test_servers_of_a_project_that_is_not_trusted_are_named_and_not_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -261,6 +265,7 @@ def test_servers_of_a_project_that_is_not_trusted_are_named_and_not_started(
     assert not (tmp_path / "started").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "scope, file",
     [

@@ -29,6 +29,7 @@ def result(it: Any, index: int = 0) -> dict[str, Any]:
     return json.loads(it.results[index].splitlines()[1])
 
 
+@pytest.mark.slow
 async def test_an_editors_servers_belong_to_its_session(agent_of: AgentOf, tmp_path: Path):
     server = {
         "name": "mine",
@@ -175,6 +176,7 @@ async def test_a_server_inherits_no_keys_and_runs_in_the_sessions_directory(
         assert env["PATH"] == os.environ["PATH"]
 
 
+@pytest.mark.slow
 async def test_the_command_lists_servers_and_connects_them_again(
     opened: Open, raw: Raw, tmp_path: Path
 ):

@@ -75,7 +75,7 @@ def server(request: pytest.FixtureRequest, full: Table, on_the_web: dict[str, Ta
     return on_the_web[request.param]
 
 
-@pytest.mark.variants(2)
+@pytest.mark.slow
 async def test_all_that_a_server_offers_can_be_used(opened: Open, server: Table, tmp_path: Path):
     script = [
         call("mcp__full__add", a=19, b=23),
@@ -134,6 +134,7 @@ async def test_all_that_a_server_offers_can_be_used(opened: Open, server: Table,
         assert await it.prompt("/mcp__full__review") == "the prompt review needs path"
 
 
+@pytest.mark.slow
 async def test_a_server_that_is_not_there_is_named_without_a_question(opened: Open, full: Table):
     client = Watcher("nobody is asked", permission="allow_once")
     script = [

@@ -94,6 +94,7 @@ def thought_of() -> list[str]:
     return lines
 
 
+@pytest.mark.slow
 @traced
 def test_nothing_that_a_person_thought_of_does_more_than_to_read(ground, trying):
     judge = ground.permissions()

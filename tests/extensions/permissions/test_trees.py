@@ -117,6 +117,7 @@ def test_what_is_copied_over_a_link_or_a_denied_file_is_asked_about(make_world):
     assert made.decision == "ask"
 
 
+@pytest.mark.slow
 def test_a_directory_that_is_too_large_to_look_through_is_asked_about(make_world):
     world = make_world()
     large = world.cwd / "large"

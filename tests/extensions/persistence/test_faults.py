@@ -410,6 +410,7 @@ async def test_any_session_id_has_a_lock_of_its_own(db: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_lock_has_one_holder_however_many_want_it(tmp_path: Path) -> None:
     holders: list[int] = []
     most: list[int] = []

@@ -161,6 +161,7 @@ async def test_a_second_process_is_told_that_the_session_is_in_use(db: Path | st
     assert len((await store.load(session_id)).messages) == 2
 
 
+@pytest.mark.slow
 async def test_two_processes_write_to_one_database(db: Path | str) -> None:
     async with hanging(db, "idle") as one, hanging(db, "idle") as two:
         infos, _ = await PersistenceHook(db).sessions()

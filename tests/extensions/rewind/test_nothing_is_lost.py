@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.properties import examples
@@ -144,6 +145,7 @@ async def play(folder: Path, steps: list[tuple[str, str, str, str]], **options: 
         assert seen(folder) == last
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(120))
 @given(STEPS, st.booleans(), st.sampled_from((0.0, 60.0)))
 @example([("session", "move", "a", "b"), ("others", "write", "a", "a")], True, 60.0)

@@ -20,6 +20,7 @@ def crow(*line: str, wanted: str = "on") -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv, capture_output=True, text=True, timeout=100, env=env)
 
 
+@pytest.mark.slow
 def test_it_says_what_holds_what_does_not_and_why_not_another() -> None:
     best = next((each for each in everyone() if each.backend is not None), None)
     told = crow()
@@ -44,6 +45,7 @@ def test_it_says_so_to_programs() -> None:
     assert set(about["others"]) == {"bubblewrap", "seatbelt"}
 
 
+@pytest.mark.slow
 def test_no_sandbox_is_loud_and_nothing_is_tried_against_it() -> None:
     told = crow("--backend", "none")
     assert (told.returncode, told.stdout.splitlines()[0][:10]) == (1, "NO SANDBOX")
@@ -52,6 +54,7 @@ def test_no_sandbox_is_loud_and_nothing_is_tried_against_it() -> None:
     assert "nothing confines commands here" in tried.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wanted", "line", "why"),
     [

@@ -39,6 +39,7 @@ def lost(holds: frozenset[str], tried: list[Escape], name: str, ring: Ring) -> l
     ]
 
 
+@pytest.mark.variants(1)
 @pytest.mark.parametrize("ring", ["workspace", "reading"])
 @pytest.mark.parametrize("name", BACKENDS)
 def test_nothing_gets_out_that_a_back_end_promises_to_hold(name: str, ring: Ring) -> None:
@@ -72,6 +73,7 @@ def test_a_bubblewrap_that_cannot_forbid_namespaces_holds_by_the_filter_alone() 
     assert {each.escape.holds for each in outcomes if each.came_through} <= {"pipes"}
 
 
+@pytest.mark.slow
 def test_without_a_sandbox_the_same_programs_get_out() -> None:
     """The observer sees what there is to see: a table of programs that cannot fail holds nothing."""
     impossible = {" ".join(name.split()) for name in IMPOSSIBLE.split(";")}

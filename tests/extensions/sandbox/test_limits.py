@@ -111,7 +111,7 @@ async def test_threads_count_as_the_kernel_counts_them(play: Play):
     assert "more than 150 processes and threads" in output
 
 
-@pytest.mark.variants(1)
+@pytest.mark.slow
 async def test_a_hog_of_memory_is_ended_and_what_is_shared_counts_once(play: Play):
     hog = "x = bytearray(300_000_000); import time; time.sleep(20)"
     output = await play(f"python3 -c '{hog}'", memory=200_000_000)

@@ -124,6 +124,7 @@ for sent in (b"\\5\\1\\2", b"\\5\\1\\0\\5\\2\\0\\1" + bytes(6), b"\\5\\1\\0\\5\\
     assert ran.output.split("\n")[:-1] == refused
 
 
+@pytest.mark.slow
 async def test_git_reaches_a_host_over_ssh_through_it(workspace: Workspace) -> None:
     confined = backend("bubblewrap")
     if shutil.which("ssh") is None or is_below(__file__, PRIVATE):

@@ -461,6 +461,7 @@ async def test_the_command_tells_where_there_is_none(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("held")
 def test_nothing_of_a_back_end_that_is_known_is_imported_before_a_command_needs_it(tmp_path: Path):
     import subprocess

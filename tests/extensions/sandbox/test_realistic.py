@@ -156,6 +156,7 @@ async def played(build_agent: BuildAgent, project: Path, script: list[Any]) -> P
     return person
 
 
+@pytest.mark.slow
 async def test_a_days_work_asks_three_times_at_most_and_all_of_it_works(
     build_agent: BuildAgent, project: Path
 ):

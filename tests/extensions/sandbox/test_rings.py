@@ -145,6 +145,7 @@ async def test_a_command_is_ended_with_all_that_it_started(
     await wait_for(lambda: not running(seconds))
 
 
+@pytest.mark.slow
 async def test_nothing_outlives_an_agent_that_is_killed(root: Path) -> None:
     """Of bubblewrap: its namespace ends with it."""
     backend("bubblewrap")

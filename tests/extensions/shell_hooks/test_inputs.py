@@ -130,6 +130,7 @@ def test_the_documentation_speaks_of_every_event():
     assert all(f"`{name}`" in text for name in KNOWN)
 
 
+@pytest.mark.slow
 async def test_every_event_is_given_what_the_documentation_promises(stage: Stage):
     found = await recorded(stage)
     fields = promised()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,53 @@ async def test_an_update_says_what_is_different(here: Here, market: Path) -> Non
     assert "changed here" in (await here("plugin")).out
 
 
+async def test_a_server_is_shown_by_where_the_plugin_lies_and_an_update_leaves_it_as_it_was(
+    here: Here, market: Path
+) -> None:
+    server = {"command": "python", "args": ["${CLAUDE_PLUGIN_ROOT}/notes.py"]}
+    manifest = {"name": "guard", "mcpServers": {"notes": server}}
+    write(market, {"plugins/guard/.claude-plugin/plugin.json": manifest})
+    commit(market)
+    await here("plugin", "market", "add", f"file://{market}")
+    ended = await here("plugin", "add", "--yes", "guard@shop")
+    assert "server notes: python ${CLAUDE_PLUGIN_ROOT}/notes.py" in ended.out
+    write(market, {"plugins/guard/commands/hello.md": "Say goodbye"})
+    commit(market)
+    told = (await here("plugin", "update", "--yes")).out
+    assert "  server notes: python ${CLAUDE_PLUGIN_ROOT}/notes.py" in told
+    assert not [line for line in told.splitlines() if line.startswith(("+", "-"))]
+
+
+async def test_a_session_goes_on_without_what_a_removed_plugin_brought(
+    crow: Crow, here: Here, endpoint: Endpoint, market: Path
+) -> None:
+    await added(here, market)
+    endpoint.play(calls(("LS", {"path": "."})), answer("Refused."))
+    await crow("-p", "go")
+    await here("plugin", "remove", "guard")
+    endpoint.play(calls(("LS", {"path": "."})), answer("Listed."))
+    ended = await crow("-p", "--continue", "again")
+    assert "guard" not in ended.err
+    assert "README.md" in str(endpoint.requests[3].body["messages"][-1])
+    assert "no command /guard:hello" in (await crow("-p", "--continue", "/guard:hello")).err
+
+
+@pytest.mark.parametrize("is_off", [False, True])
+async def test_one_that_is_gone_without_having_been_removed_is_missed_aloud(
+    crow: Crow, here: Here, endpoint: Endpoint, market: Path, is_off: bool
+) -> None:
+    await added(here, market)
+    if is_off:
+        await here("plugin", "disable", "guard")
+    shutil.rmtree(Path.home() / ".crow/plugins/guard")
+    endpoint.play(answer("Well."))
+    line = "the plugin guard@shop is gone from"
+    assert (line in (await crow("-p", "go")).err) != is_off
+    assert (line in (await here("plugin")).err) != is_off
+    assert (await here("plugin", "remove", "guard")).status == 0
+    assert line not in (await here("plugin")).err
+
+
 @pytest.mark.parametrize(
     ("source", "why"),
     [
@@ -147,3 +195,14 @@ async def test_a_folder_is_taken_by_itself_and_one_that_is_none_is_not(
     assert "it is no plugin" in none.err
     market_of_none = await here("plugin", "market", "add", str(tmp_path / "empty"))
     assert "it is no marketplace" in market_of_none.err
+
+
+async def test_one_that_settings_enable_and_nobody_has_installed_is_listed_as_such(
+    here: Here,
+) -> None:
+    path = Path.home() / ".claude/settings.json"
+    write(path.parent, {path.name: {"enabledPlugins": {"guard@shop": True, "other@shop": False}}})
+    listed = (await here("plugin")).out
+    assert "guard@shop  not installed, though enabled by " in listed
+    assert str(path.name) in listed
+    assert "other@shop" not in listed

@@ -271,7 +271,7 @@ async def test_call_next_is_refused_once_the_wrap_has_answered_and_cancelled_whe
 async def test_a_synchronous_gate_that_took_longer_than_its_time_denies_and_is_named(echo, caplog):
     def slow(ctx: Any) -> Allow:
         ctx.args = {"text": "b"}
-        time.sleep(0.06)
+        time.sleep(0.12)
         return Allow()
 
     agent = Agent(
@@ -361,7 +361,7 @@ async def test_an_errand_is_a_coroutine_that_can_be_awaited_too():
 @pytest.mark.parametrize("waits", [False, True])
 async def test_an_async_gate_that_blocks_longer_than_its_time_denies_as_well(echo, waits):
     async def blocks(ctx: Any) -> Allow:
-        time.sleep(0.06)  # noqa: ASYNC251 - that is what is wrong with it
+        time.sleep(0.12)  # noqa: ASYNC251 - that is what is wrong with it
         return Allow()
 
     async def looks_first(ctx: Any) -> Allow:
@@ -376,7 +376,7 @@ async def test_an_async_gate_that_blocks_longer_than_its_time_denies_as_well(ech
 
 
 def block() -> None:
-    time.sleep(0.06)
+    time.sleep(0.12)
 
 
 async def looks_first(ctx: Any) -> None:

@@ -31,7 +31,17 @@ def plugins_of(settings: Settings) -> tuple[list[Plugin], list[str]]:
             continue
         if settings.enabled_plugins.get(plugin.id) is not False:
             plugins.setdefault(root.resolve(), plugin)
-    return list(plugins.values()), problems
+    return list(plugins.values()), [*problems, *_gone(settings)]
+
+
+def _gone(settings: Settings) -> Iterator[str]:
+    """A line for each plugin that was added and does not lie there: what it guards is unguarded."""
+    home = Path.home()
+    for folder, id_ in added(home).items():
+        root = home / FOLDER / folder
+        if settings.enabled_plugins.get(id_) is not False and not is_plugin(root):
+            name = id_.rpartition("@")[0]
+            yield f"the plugin {id_} is gone from {root}: crow plugin remove {name} forgets it"
 
 
 def _places(settings: Settings) -> Iterator[tuple[str, Path, Path]]:

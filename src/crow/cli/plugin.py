@@ -91,9 +91,14 @@ def listing(options: argparse.Namespace, out: Output) -> int:
     off = [id_ for id_, on in settings.enabled_plugins.items() if on is False and id_ in known]
     for id_ in off if not options.json else ():
         out.line(f"{id_}  disabled", "dim")
+    lying = {plugin.id for plugin in plugins} | {*known}
+    absent = [id_ for id_, on in settings.enabled_plugins.items() if on and id_ not in lying]
+    for id_ in absent if not options.json else ():
+        origin = settings.origins.get(f"enabledPlugins.{id_}")
+        out.line(f"{id_}  not installed{f', though enabled by {origin}' if origin else ''}", "dim")
     for problem in problems:
         out.error(problem)
-    if not (plugins or off or options.json):
+    if not (plugins or off or absent or options.json):
         out.line("no plugins; crow plugin add SOURCE has one")
     return 0
 
@@ -145,7 +150,7 @@ def runs(plugin: Plugin) -> Iterator[str]:
         yield f"hook   {text}"
     for name, server in plugin.servers.items():
         told = server.get("url") or " ".join([server.get("command", ""), *server.get("args", ())])
-        yield one_line(f"server {name}: {told}")
+        yield one_line(f"server {name}: {told.replace(str(plugin.root), '${CLAUDE_PLUGIN_ROOT}')}")
     for part, number in parts_of(plugin).items():
         if number:
             yield f"{part}: {number}"
@@ -233,9 +238,10 @@ def unpinned(origin: Origin) -> Origin:
 
 
 def remove(options: argparse.Namespace, out: Output) -> int:
-    """Take a plugin away."""
+    """Take a plugin away, and what the user's settings say of it."""
     id_ = id_of(options.words[0])
     Installed().remove(id_)
+    note(id_, None)
     out.line(f"{id_} is removed")
     return 0
 
@@ -243,16 +249,26 @@ def remove(options: argparse.Namespace, out: Output) -> int:
 def switch(options: argparse.Namespace, out: Output) -> int:
     """Let a plugin count, or lie."""
     id_, on = id_of(options.words[0]), options.action == "enable"
+    note(id_, on)
+    out.line(f"{id_} is {'enabled' if on else 'disabled'}")
+    return 0
+
+
+def note(id_: str, on: bool | None) -> None:
+    """Have the user's settings say of a plugin whether it is on; nothing of it for None."""
     path = Path.home() / SETTINGS
-    if path.exists() and not (table := read_table(path)):
-        raise PluginError(f"{path} cannot be read: mend it first")
     table = read_table(path)
-    enabled = {**table.get("enabledPlugins", {}), id_: on}
+    if path.exists() and not table and on is not None:
+        raise PluginError(f"{path} cannot be read: mend it first")
+    before: dict[str, Any] = table.get("enabledPlugins", {})
+    enabled = {**before, id_: on}
+    if on is None:
+        del enabled[id_]
+    if enabled == before:
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps({**table, "enabledPlugins": enabled}, indent=2)
     write_atomically(path, f"{text}\n")
-    out.line(f"{id_} is {'enabled' if on else 'disabled'}")
-    return 0
 
 
 def list_markets(markets: Marketplaces, out: Output) -> None:

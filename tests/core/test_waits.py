@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import subprocess
@@ -97,6 +98,21 @@ async def test_a_hook_that_waits_for_the_cpu_or_the_gil_blocks_nobody(busy, late
     with busy():
         assert await named(work, later=later, caplog=caplog) == []
     assert took[0] > 0.05
+
+
+async def test_a_hook_in_whose_time_garbage_is_collected_blocks_nobody(caplog):
+    took = list[float]()
+    heap = [[number] for number in range(1_500_000)]
+
+    def work() -> None:
+        began = time.perf_counter()
+        while time.perf_counter() < began + 0.06:
+            gc.collect()
+        took.append(time.perf_counter() - began)
+
+    assert await named(work, later=False, caplog=caplog) == []
+    assert took[0] > 0.05
+    assert heap
 
 
 @pytest.mark.slow

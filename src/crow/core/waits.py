@@ -1,7 +1,8 @@
-"""What keeps a thread from running without its own doing: others that have the CPU or the GIL."""
+"""What keeps a thread from running without its own doing: others that have the CPU or GIL, garbage."""
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections import deque
@@ -22,11 +23,34 @@ LATE = 2
 SCHEDULED = "/proc/thread-self/schedstat"
 
 
+class _Garbage:
+    """How many seconds this process has collected garbage: whoever allocates next pays for all."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._began = 0.0
+
+    def follow(self) -> None:
+        """Know of every collection from now on."""
+        if self._collects not in gc.callbacks:
+            gc.callbacks.append(self._collects)
+
+    def _collects(self, phase: str, _about: object) -> None:
+        if phase == "start":
+            self._began = perf_counter()
+        else:
+            self.seconds += perf_counter() - self._began
+
+
+GARBAGE = _Garbage()
+
+
 class Reading(NamedTuple):
     """What the kernel says of this thread ``at`` a time of `time.perf_counter`, in seconds.
 
     ``cpu`` is what it computed, ``process`` what all threads did, ``queued`` how long it waited for
-    a CPU; ``slept`` is how often it began anew, having waited or slept.
+    a CPU; ``slept`` is how often it began anew, having waited or slept. ``garbage`` is how long any
+    thread has collected some.
     """
 
     at: float
@@ -34,6 +58,7 @@ class Reading(NamedTuple):
     process: float
     queued: float
     slept: float
+    garbage: float
 
 
 class Waits:
@@ -46,6 +71,7 @@ class Waits:
     __slots__ = ("__weakref__", "_file", "_readings", "_thread", "stale")
 
     def __init__(self) -> None:
+        GARBAGE.follow()
         self.stale = 0.0
         self._file: int | None = None
         self._thread = 0
@@ -62,7 +88,8 @@ class Waits:
                 queued, slept = int(waited) / 1e9, float(times)
             except (OSError, ValueError):  # of a thread that has ended, whose number is used again
                 self._thread = 0
-        self._readings.append(Reading(now, thread_time(), process_time(), queued, slept))
+        here = thread_time(), process_time(), queued, slept, GARBAGE.seconds
+        self._readings.append(Reading(now, *here))
         self.stale = now + AGE
 
     def _follow(self) -> None:
@@ -82,7 +109,8 @@ class Waits:
         """How many of the seconds since ``began`` were the thread's own doing.
 
         That is what it computed, and what it slept: in `time.sleep`, or for a file. Who waits for
-        the GIL wakes up all the time to ask for it.
+        the GIL wakes up all the time to ask for it. Garbage is everybody's: in a large process one
+        collection takes a tenth of a second.
         """
         self.look(perf_counter())
         now, before = self._readings[-1], self._readings[0]
@@ -93,4 +121,5 @@ class Waits:
         asked = (now.slept - before.slept) * sys.getswitchinterval() * LATE
         others = SHARE * max(now.process - before.process - cpu, 0.0)
         waited = min(asleep, others) if self._file is None else min(asleep, asked, others)
-        return max(seconds - queued - waited, 0.0)
+        collected = now.garbage - before.garbage
+        return max(seconds - queued - waited - collected, 0.0)

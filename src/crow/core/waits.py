@@ -1,4 +1,4 @@
-"""What keeps a thread from running without its own doing: others that have the CPU or GIL, garbage."""
+"""What keeps a thread from running without its own doing: the CPU, the GIL, or garbage."""
 
 from __future__ import annotations
 

@@ -171,7 +171,8 @@ def judged(
     if (reason := _hindrance(path, now, then, has, folders)) is not None:
         return Step(path, "leave", now, then, reason)
     reason = _strangeness(rest, now)
-    if reason:
+    costs_nothing = (now.kind, then.kind) == ("absent", "folder")  # what comes back may lie in it
+    if reason and not costs_nothing:
         return Step(path, "leave", now, then, reason, can_overwrite=True)
     return Step(path, "delete" if then.kind == "absent" else "restore", now, then)
 

@@ -33,7 +33,6 @@ class Editor:
         raise AssertionError(f"no answer to {method}")
 
 
-@pytest.mark.slow
 async def test_an_editor_gets_an_answer_from_the_model_of_the_environment(
     crow: Crow, endpoint: Endpoint
 ) -> None:

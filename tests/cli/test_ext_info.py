@@ -66,7 +66,6 @@ async def test_all_of_one_is_told(crow: Crow, home: Path, endpoint: Endpoint) ->
     assert f"failed 1 time after_run: LookupError: no dragon ({path}:22)" in lines
 
 
-@pytest.mark.slow
 async def test_a_program_gets_the_same_as_json(crow: Crow, home: Path, endpoint: Endpoint) -> None:
     place(home)
     endpoint.play(answer("done"))

@@ -260,10 +260,10 @@ def note(id_: str, on: bool | None) -> None:
     table = read_table(path)
     if path.exists() and not table and on is not None:
         raise PluginError(f"{path} cannot be read: mend it first")
-    before: dict[str, Any] = table.get("enabledPlugins", {})
-    enabled = {**before, id_: on}
-    if on is None:
-        del enabled[id_]
+    said: object = table.get("enabledPlugins")
+    before = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
+    others = {key: value for key, value in before.items() if key != id_}
+    enabled = others if on is None else {**others, id_: on}
     if enabled == before:
         return
     path.parent.mkdir(parents=True, exist_ok=True)

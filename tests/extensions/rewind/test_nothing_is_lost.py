@@ -11,7 +11,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.properties import examples
@@ -145,8 +144,8 @@ async def play(folder: Path, steps: list[tuple[str, str, str, str]], **options: 
         assert seen(folder) == last
 
 
-@pytest.mark.slow
 @settings(max_examples=examples(120))
+@given(STEPS, st.booleans(), st.sampled_from((0.0, 60.0)))
 @example(
     [
         ("session", "remove", "d", "a"),
@@ -156,7 +155,6 @@ async def play(folder: Path, steps: list[tuple[str, str, str, str]], **options: 
     False,
     0.0,
 )
-@given(STEPS, st.booleans(), st.sampled_from((0.0, 60.0)))
 @example([("session", "move", "a", "b"), ("others", "write", "a", "a")], True, 60.0)
 @example(
     [("session", "write", "b", "a"), ("others", "write", "b", "a"), ("session", "move", "b", "a")],

@@ -112,7 +112,7 @@ def planned(store: Store, sessions: Sequence[str], since: float, keeping: Keepin
             cut = Change(sessions[-1], at, path, before, UNKNOWN)
             chains.setdefault(path, []).append(cut)
     others = {mark for chain in chains.values() for mark in _contents_of_others(chain)}
-    steps = _with_last_places([*_steps(chains, store.has, keeping)], others)
+    steps = _with_folders(_with_last_places([*_steps(chains, store.has, keeping)], others))
     return Plan(since, tuple(sorted(steps, key=lambda each: each.path)), tuple(notes))
 
 
@@ -132,6 +132,20 @@ def _with_last_places(steps: list[Step], others: set[str]) -> list[Step]:
             replace(s, action="leave", reason=MOVED, can_overwrite=True) if s.path in found else s
             for s in steps
         ]
+
+
+def _with_folders(steps: list[Step]) -> list[Step]:
+    """The steps; a folder comes back with what comes back in it, where nothing is in its place.
+
+    Else it would be there without a step, and stay when the rewind is taken back.
+    """
+    above = {each for step in steps if step.action == "restore" for each in _above(step.path)}
+
+    def comes(step: Step) -> bool:
+        is_gone = (step.now.kind, step.then.kind) == ("absent", "folder")
+        return step.can_overwrite and is_gone and step.path in above
+
+    return [Step(s.path, "restore", s.now, s.then) if comes(s) else s for s in steps]
 
 
 def _contents_of_others(chain: Sequence[Change]) -> set[str]:
@@ -171,8 +185,7 @@ def judged(
     if (reason := _hindrance(path, now, then, has, folders)) is not None:
         return Step(path, "leave", now, then, reason)
     reason = _strangeness(rest, now)
-    costs_nothing = (now.kind, then.kind) == ("absent", "folder")  # what comes back may lie in it
-    if reason and not costs_nothing:
+    if reason:
         return Step(path, "leave", now, then, reason, can_overwrite=True)
     return Step(path, "delete" if then.kind == "absent" else "restore", now, then)
 

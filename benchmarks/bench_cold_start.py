@@ -25,20 +25,22 @@ ANSWER = (
     b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n"
     b"content-length: %d\r\n\r\n%b" % (len(BODY) + 14, BODY + b"data: [DONE]\n\n")
 )
+NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
 def serve(server: socket.socket, arrivals: SimpleQueue[float]) -> None:
-    """Answer every request and note when its head was there."""
+    """Answer every prompt, note when its head was there, and have nothing for other questions."""
     while True:
         connection, _ = server.accept()
-        with connection:
-            data = b""
-            while b"\r\n\r\n" not in data:
-                data += connection.recv(65536)
+        with connection, connection.makefile("rb") as sent:
+            asked = sent.readline()
+            head = [line.lower() for line in iter(sent.readline, b"\r\n")]
+            if not asked.startswith(b"POST"):
+                connection.sendall(NOT_FOUND)
+                continue
             arrivals.put(time.perf_counter())
-            length = int(data.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
-            while len(data.partition(b"\r\n\r\n")[2]) < length:
-                data += connection.recv(65536)
+            length = b"content-length: "
+            sent.read(sum(int(line[len(length) :]) for line in head if line.startswith(length)))
             connection.sendall(ANSWER)
 
 

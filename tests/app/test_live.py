@@ -235,7 +235,7 @@ async def test_model_variables_and_limits_count_for_the_next_prompt(
     settings = load(room.project)
     exported = export(settings.env)
     agent = room.agent(settings=settings)
-    live_of(agent).effect.exported = exported
+    live_of(agent).updater.exported = exported
     models = agent.llm
     session = await room.open()
     assert models.model == "a/one"

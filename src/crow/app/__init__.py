@@ -16,10 +16,10 @@ from typing import Any
 
 from crow.app.complaints import complaints
 from crow.app.composer import FOLDER, UNTRUSTED, Composer
-from crow.app.effect import Effect, export
 from crow.app.live import LiveSettings, live_of
 from crow.app.models import keys_of, model_of, models_of, secrets_of
 from crow.app.rules import place_of, rules_of
+from crow.app.settings_updater import SettingsUpdater, export
 from crow.core.agent import Agent, ChatClient
 from crow.core.ports import LLM
 from crow.core.scope import Mode
@@ -73,7 +73,9 @@ def build(
     agent = Agent(llm, tools=_tools())
     agent.withheld = keys_of(settings)
     agent.known_secrets = secrets_of(settings)
-    agent.use(LiveSettings(settings, Effect(agent, models, lambda: surroundings)), source="crow")
+    agent.use(
+        LiveSettings(settings, SettingsUpdater(agent, models, lambda: surroundings)), source="crow"
+    )
     composer = Composer(agent, settings)
     composer.use_builtin()
     brought_along = [*hooks]

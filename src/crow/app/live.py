@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crow.app.complaints import of_settings, of_trust
-from crow.app.effect import Applied, Effect
 from crow.app.loading import Sources
 from crow.app.session_settings import NAME, SessionSettings, ground_of
+from crow.app.settings_updater import Applied, SettingsUpdater
 from crow.core.agent import Agent
 from crow.core.events import ConfigChanged
 from crow.core.hooks.collect import hook
@@ -63,11 +63,11 @@ class LiveSettings:
 
     name = NAME
 
-    def __init__(self, settings: Settings, effect: Effect) -> None:
+    def __init__(self, settings: Settings, updater: SettingsUpdater) -> None:
         self.settings = settings
         self._made = settings
         self._would_run = stamps(Path(settings.project)) if settings.project else ()
-        self.effect = effect
+        self.updater = updater
         self.sources = Sources()
         self.asks = False
         self.told: set[str] = set()
@@ -96,7 +96,7 @@ class LiveSettings:
         from crow.app.proposed import Proposed
         from crow.app.reloading import Reloading
 
-        agent, sources = self.effect.agent, self.sources
+        agent, sources = self.updater.agent, self.sources
         return Proposed(lambda: Reloading(agent, self.settings, sources))
 
     # the moments
@@ -112,7 +112,7 @@ class LiveSettings:
         held = self._held(ctx.cwd)
         new = None
         if held.settings is not self._made:
-            new = self.effect.on_session(ctx.session, self._made, held.settings)
+            new = self.updater.on_session(ctx.session, self._made, held.settings)
         ctx.cache[NAME] = held
         held.begins = not late
         await self._applied(ctx, held, new, late=late)
@@ -142,7 +142,7 @@ class LiveSettings:
         """Use what the user has changed of their extensions, unless another session is at work."""
         from crow.app.reloading import Reloading
 
-        reloading = Reloading(self.effect.agent, held.settings, self.sources)
+        reloading = Reloading(self.updater.agent, held.settings, self.sources)
         if reloading.is_busy(ctx.session):
             return
         await reloading.reload(asked=False)
@@ -192,10 +192,10 @@ class LiveSettings:
 
     async def _move(self, session: Session, held: SessionSettings) -> None:
         """Let the settings of another directory hold: the session works there now."""
-        ctx = _context(Context(self.effect.agent, session))
+        ctx = _context(Context(self.updater.agent, session))
         async with held.lock:
             there, old = self._held(session.cwd), held.settings
-            new = self.effect.on_session(session, old, there.settings)
+            new = self.updater.on_session(session, old, there.settings)
             held.settings, held.memory = there.settings, there.memory
             held.cwd, held.would_run = there.cwd, there.would_run
             held.unjudged = new.unjudged
@@ -206,13 +206,13 @@ class LiveSettings:
     async def refresh(self, session: Session, held: SessionSettings) -> None:
         """Read again what has changed; hooks may refuse it, except the administrator's."""
         root = session.root
-        ctx = _context(Context(self.effect.agent, root))
+        ctx = _context(Context(self.updater.agent, root))
         async with held.lock:
             old, ran = held.settings, set(held.would_run)
             news = await self._read(ctx, held)
             if held.settings == old and held.settings.rejected == old.rejected:
                 return
-            new = self.effect.on_session(root, old, held.settings)
+            new = self.updater.on_session(root, old, held.settings)
             held.unjudged = new.unjudged
             if held.settings.project == self.settings.project:
                 await self._follow(ctx, held, held.settings)
@@ -290,7 +290,7 @@ class LiveSettings:
     async def _follow(self, ctx: Context, held: SessionSettings, new: Settings) -> None:
         """Let the agent's own things be as a session's settings say."""
         old, self.settings, self._would_run = self.settings, new, held.would_run
-        for text in self.effect.on_agent(old, new):
+        for text in self.updater.on_agent(old, new):
             if text not in held.told:
                 held.told.add(text)
                 await ctx.ui.notify(text, severity="warning")
@@ -299,7 +299,7 @@ class LiveSettings:
         self, ctx: Context, held: SessionSettings, *, later: Iterable[str] = ()
     ) -> None:
         """Say what is wrong with the settings, each thing once until it is mended."""
-        wrong = [*of_settings(held.settings), *self.effect.warnings(ctx.session)]
+        wrong = [*of_settings(held.settings), *self.updater.warnings(ctx.session)]
         held.told &= set(wrong)
         for text in wrong:
             if text not in held.told and text not in later:

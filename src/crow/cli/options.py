@@ -162,7 +162,7 @@ def agent_of(
     named = getattr(options, "extension", ()) if extensions is None else extensions
     exported = export(settings.env)
     agent = build(settings, cwd=directory(options), extensions=named)
-    live_of(agent).effect.exported = exported
+    live_of(agent).updater.exported = exported
     check_rules(options, agent)
     if hasattr(options, "tools"):
         refuse_unusable(options, agent)

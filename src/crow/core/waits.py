@@ -45,7 +45,7 @@ class _Garbage:
 GARBAGE = _Garbage()
 
 
-class Reading(NamedTuple):
+class ThreadTimes(NamedTuple):
     """What the kernel says of this thread ``at`` a time of `time.perf_counter`, in seconds.
 
     ``cpu`` is what it computed, ``process`` what all threads did, ``queued`` how long it waited for
@@ -75,7 +75,7 @@ class Waits:
         self.stale = 0.0
         self._file: int | None = None
         self._thread = 0
-        self._readings: deque[Reading] = deque(maxlen=KEPT)
+        self._readings: deque[ThreadTimes] = deque(maxlen=KEPT)
 
     def look(self, now: float) -> None:
         """Know how things stand now."""
@@ -89,7 +89,7 @@ class Waits:
             except (OSError, ValueError):  # of a thread that has ended, whose number is used again
                 self._thread = 0
         here = thread_time(), process_time(), queued, slept, GARBAGE.seconds
-        self._readings.append(Reading(now, *here))
+        self._readings.append(ThreadTimes(now, *here))
         self.stale = now + AGE
 
     def _follow(self) -> None:

@@ -134,13 +134,17 @@ class InstructionsHook:
         agent.add_section(PromptSection(self.name, section, ORDER))
 
     async def _section(self, agent: Agent, session: Session) -> str:
-        reading = READING.set(session, Reading(self.limit))
+        reading = READING.set(session, InstructionLoader(self.limit))
         found = list(self._files(reading, session.cwd))
         await self._tell(Context(agent, session), reading, found)
         return "\n\n".join([INTRODUCTION, *map(_shown, found)]) if found else ""
 
     async def _tell(
-        self, ctx: Context, reading: Reading, found: Sequence[Instructions], trigger: str = ""
+        self,
+        ctx: Context,
+        reading: InstructionLoader,
+        found: Sequence[Instructions],
+        trigger: str = "",
     ) -> None:
         """Say what was read, and what could not be."""
         point = ctx.agent.hooks[POINT.name]
@@ -154,7 +158,7 @@ class InstructionsHook:
         """Read what lies on the way to the files that a tool has touched."""
         if ctx.outcome != "ok" or ctx.kind not in TOUCHING:
             return
-        reading = READING.setdefault(ctx, Reading(self.limit))
+        reading = READING.setdefault(ctx, InstructionLoader(self.limit))
         for location in ctx.locations:
             await self._fit(ctx, reading, location.path)
             if reading.is_first_visit(location.path, ctx.session):
@@ -169,7 +173,7 @@ class InstructionsHook:
         if found:
             await ctx.inject_context("\n\n".join([GONE, *map(_shown, found)]))
 
-    async def _fit(self, ctx: ToolContext, reading: Reading, path: str) -> None:
+    async def _fit(self, ctx: ToolContext, reading: InstructionLoader, path: str) -> None:
         """Read the rules for a file that nobody has read before."""
         known, found = _known(ctx), list[Instructions]()
         for rule, top, root in self._rules(reading, ctx.session.cwd):
@@ -180,7 +184,9 @@ class InstructionsHook:
             await self._tell(ctx, reading, found, path)
             await ctx.inject_context("\n\n".join([RULED, *map(_shown, found)]))
 
-    def _rules(self, reading: Reading, cwd: str) -> Iterator[tuple[Rule, Path, Path | None]]:
+    def _rules(
+        self, reading: InstructionLoader, cwd: str
+    ) -> Iterator[tuple[Rule, Path, Path | None]]:
         """The rules that there are, the folder that their patterns begin in, and their border."""
         folders = project_folders(Path(cwd))
         for folder in self.user:
@@ -191,7 +197,7 @@ class InstructionsHook:
                 found = reading.rules(folder / name)
                 yield from ((rule, folder, folders[0].resolve()) for rule in found)
 
-    async def _visit(self, ctx: ToolContext, reading: Reading, path: str) -> None:
+    async def _visit(self, ctx: ToolContext, reading: InstructionLoader, path: str) -> None:
         """Read what lies on the way to a file, as far as nobody has looked there before."""
         known = _known(ctx)
         found: list[Instructions] = []
@@ -204,7 +210,7 @@ class InstructionsHook:
         if found:
             await ctx.inject_context("\n\n".join([NESTED, *map(_shown, found)]))
 
-    def _files(self, reading: Reading, cwd: str) -> Iterator[Instructions]:
+    def _files(self, reading: InstructionLoader, cwd: str) -> Iterator[Instructions]:
         for folder in self.user:
             for name in self.names:
                 yield from reading.read(Path(os.path.expanduser(folder)) / name, None)
@@ -266,7 +272,7 @@ def _listed(value: object) -> list[str]:
 
 
 @mutable
-class Reading:
+class InstructionLoader:
     """One pass over the files: each is read once, and all together are bounded."""
 
     limit: int
@@ -326,7 +332,7 @@ class Reading:
         return _without_head(path, text.replace("\0", "")).strip()
 
 
-READING: Key[Reading] = Key(NAME)
+READING: Key[InstructionLoader] = Key(NAME)
 
 
 def _kind(path: Path, root: Path | None) -> Literal["User", "Project", "Local"]:

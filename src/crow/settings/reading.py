@@ -83,7 +83,7 @@ class Layer(NamedTuple):
 
 
 @dataclass
-class Reading:
+class MergedSettings:
     """What has been read so far, weakest first."""
 
     values: Table = field(default_factory=Table)
@@ -342,24 +342,24 @@ class Reader:
         memory.stamps.clear()
         for path in (state_file(), *(folder / DROP_INS for folder in managed)):
             memory.stamps[str(path)] = stamp(str(path))
-        reading = Reading()
-        found = [(each, reading.read(each, memory)) for each in own if memory.look(each.path)]
+        merged = MergedSettings()
+        found = [(each, merged.read(each, memory)) for each in own if memory.look(each.path)]
         # Asked when all is read: what was read is what is trusted.
         trusted = project == self.home or is_trusted(project)
         shared = shared_rules(project, self.home)
         for source, table in found:
             if shared is not None and source.path == str(shared):
                 is_safe = trusted and is_trusted(shared.parent.parent)
-                reading.take(source, _rules_alone(table), trusted=is_safe)
+                merged.take(source, _rules_alone(table), trusted=is_safe)
             elif source.layer != "managed":
                 safe = trusted or source.layer not in ("project", "local")
-                reading.take(source, table, trusted=safe)
-        own += self._take_command_line(reading, project, memory)
+                merged.take(source, table, trusted=safe)
+        own += self._take_command_line(merged, project, memory)
         for source, table in found:
             if source.layer == "managed":
-                reading.take(source, table, trusted=True)
-        reading.settle_options()
-        settings = _settings(reading, project, own, trusted=trusted)
+                merged.take(source, table, trusted=True)
+        merged.settle_options()
+        settings = _settings(merged, project, own, trusted=trusted)
         return replace(settings, reader=self, memory=memory)
 
     def _counting(self, places: list[Source]) -> list[Source]:
@@ -370,15 +370,15 @@ class Reader:
         return [each for each in places if each.layer in layers]
 
     def _take_command_line(
-        self, reading: Reading, project: Path, memory: Memory
+        self, merged: MergedSettings, project: Path, memory: Memory
     ) -> Iterator[Source]:
         """What ``--settings`` and the options say; the file among them."""
         if self.file is not None:
             more = asked_for(self.file)
             yield more
-            reading.take(more, _asked_for(more, self.file, reading, memory), trusted=True)
+            merged.take(more, _asked_for(more, self.file, merged, memory), trusted=True)
         if self.flags:
-            reading.take(Source("command line", root=str(project)), self.flags, trusted=True)
+            merged.take(Source("command line", root=str(project)), self.flags, trusted=True)
 
 
 def _rules_alone(table: Table) -> Table:
@@ -390,7 +390,7 @@ def _rules_alone(table: Table) -> Table:
     return {"permissions": {name: rules[name] for name in RULES if name in rules}}
 
 
-def _asked_for(source: Source, file: str, reading: Reading, memory: Memory) -> Table:
+def _asked_for(source: Source, file: str, merged: MergedSettings, memory: Memory) -> Table:
     """What the file of ``--settings`` says. Raises `SettingsError` where it was never readable."""
     if not source.path:
         try:
@@ -400,7 +400,7 @@ def _asked_for(source: Source, file: str, reading: Reading, memory: Memory) -> T
     known = memory.known(source.path)
     memory.stamps[source.path] = stamp(source.path)
     if known is not None:
-        return reading.read(source, memory)
+        return merged.read(source, memory)
     try:
         memory.good[source.path] = table = parse_file(Path(source.path))
     except (OSError, ValueError, SettingsError) as error:
@@ -408,16 +408,18 @@ def _asked_for(source: Source, file: str, reading: Reading, memory: Memory) -> T
     return table
 
 
-def _settings(reading: Reading, project: Path, files: list[Source], *, trusted: bool) -> Settings:
-    values = reading.values
+def _settings(
+    merged: MergedSettings, project: Path, files: list[Source], *, trusted: bool
+) -> Settings:
+    values = merged.values
     permissions = Permissions(
-        reading.listed("permissions.allow"),
-        reading.listed("permissions.ask"),
-        reading.listed("permissions.deny"),
-        reading.listed("permissions.additionalDirectories"),
-        reading.listed("permissions.trusted"),
-        _mode(reading),
-        reading.listed("permissions.workingDirectoriesExclude"),
+        merged.listed("permissions.allow"),
+        merged.listed("permissions.ask"),
+        merged.listed("permissions.deny"),
+        merged.listed("permissions.additionalDirectories"),
+        merged.listed("permissions.trusted"),
+        _mode(merged),
+        merged.listed("permissions.workingDirectoriesExclude"),
         frozenset(name for name in LIMITS if values.get("permissions", {}).get(name)),
     )
     given = {key: values[key] for key in (*PLAIN, *TABLES) if key in values}
@@ -425,40 +427,40 @@ def _settings(reading: Reading, project: Path, files: list[Source], *, trusted: 
         own = given.get("extensions", {})
         both = {**values["limits"], **own.get("limits", {})}
         given["extensions"] = {**own, "limits": both}
-    hooks, unused = reading.hooks_by_force()
+    hooks, unused = merged.hooks_by_force()
     if "sandbox" in values:
         from crow.settings.sandbox import flat
 
-        given["sandbox"] = flat(values["sandbox"], reading.lists)
+        given["sandbox"] = flat(values["sandbox"], merged.lists)
     return Settings(
         **given,
         permissions=permissions,
-        models=reading.listed("models"),
+        models=merged.listed("models"),
         api_key_helper=values.get(KEY_HELPER),
-        pass_env=reading.listed("pass_env"),
-        disabled=reading.listed("extensions.disable"),
+        pass_env=merged.listed("pass_env"),
+        disabled=merged.listed("extensions.disable"),
         mcp_servers=values.get("mcpServers", {}),
-        status_line=reading.status_line,
+        status_line=merged.status_line,
         hooks=tuple(hooks),
         unused_hooks=tuple(unused),
-        switches={name: value for name, (value, _) in reading.switches.items()},
-        only_plugins=reading.only_plugins,
-        http_urls=reading.texts(HTTP_LISTS[0]),
-        http_variables=reading.texts(HTTP_LISTS[1]),
-        plugins=reading.listed("plugins"),
+        switches={name: value for name, (value, _) in merged.switches.items()},
+        only_plugins=merged.only_plugins,
+        http_urls=merged.texts(HTTP_LISTS[0]),
+        http_variables=merged.texts(HTTP_LISTS[1]),
+        plugins=merged.listed("plugins"),
         enabled_plugins=values.get("enabledPlugins", {}),
         plugin_configs=values.get("pluginConfigs", {}),
         project=str(project),
         trusted=trusted,
-        origins=reading.origins | {name: by for name, (_, by) in reading.switches.items()},
-        sources=tuple(reading.sources),
+        origins=merged.origins | {name: by for name, (_, by) in merged.switches.items()},
+        sources=tuple(merged.sources),
         values=values,
-        lists={name: tuple(entries) for name, entries in reading.lists.items()},
+        lists={name: tuple(entries) for name, entries in merged.lists.items()},
         files=tuple(files),
-        problems=tuple(reading.problems),
-        unread=tuple(reading.unread),
-        withheld=tuple(reading.withheld),
-        rejected=tuple(reading.rejected),
+        problems=tuple(merged.problems),
+        unread=tuple(merged.unread),
+        withheld=tuple(merged.withheld),
+        rejected=tuple(merged.rejected),
     )
 
 
@@ -471,18 +473,18 @@ def in_shell(value: str | float) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _mode(reading: Reading) -> str | None:
+def _mode(merged: MergedSettings) -> str | None:
     """The mode to begin with; the one without questions only from those who may choose it."""
-    table = reading.values.get("permissions", {})
+    table = merged.values.get("permissions", {})
     mode: str | None = table.get("defaultMode")
-    by = reading.origins.get("permissions.defaultMode")
+    by = merged.origins.get("permissions.defaultMode")
     if mode != BYPASS or by is None:
         return mode
     if table.get(NO_BYPASS) is not None:
-        off = reading.origins[f"permissions.{NO_BYPASS}"]
-        reading.complain(by, f"the mode {BYPASS} is switched off by {off}; it is left out")
+        off = merged.origins[f"permissions.{NO_BYPASS}"]
+        merged.complain(by, f"the mode {BYPASS} is switched off by {off}; it is left out")
         return None
     if by.layer in ("project", "local"):
-        reading.complain(by, f"a project cannot choose the mode {BYPASS}; it is left out")
+        merged.complain(by, f"a project cannot choose the mode {BYPASS}; it is left out")
         return None
     return mode

@@ -315,7 +315,7 @@ class Said:
             await view.emit(TitleChanged(title))
 
 
-Effect: TypeAlias = Callable[[Said, Any, Any], None]
+Handler: TypeAlias = Callable[[Said, Any, Any], None]
 """What a word does: called with what is said, the hook's context, and what stands there."""
 
 
@@ -406,7 +406,7 @@ def _notify(said: Said, view: Any, value: Any) -> None:
     said.notices += [text] if (text := _text(value)) else []
 
 
-def _change(name: str) -> Effect:
+def _change(name: str) -> Handler:
     return lambda said, view, value: setattr(view, name, value)
 
 
@@ -451,7 +451,7 @@ def _react(said: Said, view: Any, value: Any) -> None:
 
 
 ANYWHERE = "*"
-EFFECTS: Mapping[str, Mapping[str, Effect]] = {
+HANDLERS: Mapping[str, Mapping[str, Handler]] = {
     "permissionBehavior": {"gate": _permit, ANYWHERE: _too_late},
     "hookPermissionDecisionReason": {ANYWHERE: _nothing},
     "permissionRequestResult": {"on_permission": _request},
@@ -501,7 +501,7 @@ def understood(point: Point, view: Any, answer: HookResult | Table) -> Said:
     """
     said = Said(_read(answer, point))
     for word, value in said.words.items():
-        row = EFFECTS.get(word, {})
+        row = HANDLERS.get(word, {})
         places = (point.name, point.kind, ANYWHERE)
         effect = next((row[place] for place in places if place in row), None)
         if effect is None:

@@ -15,7 +15,7 @@ from crow.core.ports import Completion, Delta, Request
 from crow.llm.http.connection import Connection, Response
 from crow.llm.http.faults import Redactor, RefusedError, error_of_response, named_error
 from crow.llm.http.form import Form, Forms
-from crow.llm.http.reading import Reading
+from crow.llm.http.reply_reader import ReplyReader
 from crow.llm.http.retry import Batch, Clock, Retries, Timeouts, repeat
 from crow.llm.http.splice import Shown
 from crow.llm.http.wire import Reply, Wire
@@ -196,11 +196,11 @@ class HttpModel:
         """Read one response into a reply. Raises `ModelError`."""
         response = await self._respond(request, clock, form)
         chunks = response.chunks()
-        reading = Reading(chunks, reply, clock, response.headers.get("content-type", ""))
+        reader = ReplyReader(chunks, reply, clock, response.headers.get("content-type", ""))
         whole = False
         try:
-            while not reading.done:
-                if deltas := await reading.deltas():
+            while not reader.done:
+                if deltas := await reader.deltas():
                     yield deltas
             whole = not reply.overflowed
         except ModelError as error:

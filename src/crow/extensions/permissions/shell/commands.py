@@ -18,7 +18,7 @@ from crow.extensions.permissions.shell.judge import ShellJudge
 from crow.extensions.permissions.shell.report import Report
 from crow.extensions.permissions.shell.script import Node, Other
 from crow.extensions.permissions.shell.shfmt import SecondOpinion
-from crow.extensions.permissions.shell.tree_sitter import Reading, new_parser, read
+from crow.extensions.permissions.shell.tree_sitter import Parsed, new_parser, read
 
 if TYPE_CHECKING:
     from tree_sitter import Parser
@@ -34,7 +34,7 @@ class _Parsers(local):
 
     parser: Parser | None = None
 
-    def read(self, text: str) -> Reading:
+    def read(self, text: str) -> Parsed:
         if self.parser is None:
             self.parser = new_parser()
         return read(self.parser, text)

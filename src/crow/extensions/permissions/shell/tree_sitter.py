@@ -67,7 +67,7 @@ Its scanner looks such characters up behind the end of a table, which can end th
 
 
 @frozen
-class Reading:
+class Parsed:
     """What a parser made of a script; ``fault`` says why it cannot be relied on."""
 
     script: Node
@@ -82,7 +82,7 @@ def new_parser() -> Parser:
     return Parser(Language(tree_sitter_bash.language()))
 
 
-def read(parser: Parser, text: str) -> Reading:
+def read(parser: Parser, text: str) -> Parsed:
     """Read a script. Never raises; a script that cannot be read whole has a ``fault``."""
     source = text.encode("utf-8", "surrogatepass")
     shown = ASTRAL.sub(STAND_IN, text).encode("utf-8", "surrogatepass")
@@ -91,8 +91,8 @@ def read(parser: Parser, text: str) -> Reading:
     try:
         script = _Reader(source).sequence(root)
     except RecursionError:
-        return Reading(Other("too deep"), "the command is nested too deeply")
-    return Reading(script, fault)
+        return Parsed(Other("too deep"), "the command is nested too deeply")
+    return Parsed(script, fault)
 
 
 def is_statement(node: Leaf) -> bool:

@@ -14,7 +14,7 @@ PING = "ping"
 """The type of an event by which an endpoint says that its model is still at work."""
 
 
-class Reading:
+class ReplyReader:
     """Reads ``chunks`` into a reply.
 
     The answer is whole at ``[DONE]``, at its finish reason and usage, or at the end of the body

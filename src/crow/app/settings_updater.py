@@ -37,7 +37,7 @@ class Applied:
     unjudged: str
 
 
-class Effect:
+class SettingsUpdater:
     """Brings new settings into force.
 
     ``llm`` is the model that the settings named when the agent was made; ``env`` gives the

@@ -547,6 +547,10 @@ user <crow-context source="summary">
 THE SUMMARY
 </crow-context>\
 """,
+            """\
+user <crow-context source="compaction">
+The user's own words so f\
+""",
             "user Second",
             "assistant Two.",
         ]
@@ -559,7 +563,7 @@ async def test_the_command_leaves_nothing_out_of_a_single_turn():
     agent = Agent(model, hooks=[CompactionHook()], tools=[])
     reply = await agent.run("First")
     await agent.run("/compact", session=reply.session)
-    assert len(reply.session.messages) == 1
+    assert len(reply.session.messages) == 2  # the summary, and what the user said
 
 
 async def test_the_command_says_when_there_is_nothing_to_do_or_it_cannot_be_done():

@@ -342,21 +342,30 @@ async def test_keywords_bring_the_text_in_behind_the_prompt_once(
     assert "How to do other." not in str(session.messages)
 
 
-async def test_after_a_summary_the_model_is_told_which_texts_are_gone(
+async def test_after_a_summary_the_texts_in_use_are_there_again_the_latest_first(
     agent_of: AgentOf, project: Path
 ):
     put(project / ".crow/skills", "deploy")
+    put(project / ".crow/skills", "long", "How to do long." + " More." * 2_000)
+    put(project / ".crow/skills", "other", "How to do other." + " More." * 2_000)
 
     class Compact:
         async def before_run(self, ctx: RunContext, prompt: str) -> None:
             if prompt == "Go on":
                 await ctx.compact([], "What was.")
 
-    agent = agent_of(call("Skill", skill="deploy"), "One.", "Two.", hooks=[*hooks(), Compact()])
+    loads = [call("Skill", skill=name) for name in ("long", "deploy", "other")]
+    agent = agent_of(loads, "One.", "Two.", hooks=[*hooks(), Compact()])
+    assert isinstance(agent.llm, ScriptedModel)
+    agent.llm.context_window = 32_000
     session = await open_in(agent, project)
     await agent.run("Deploy", session=session)
     await agent.run("Go on", session=session)
-    assert "The texts of these skills were loaded before the summary" in asked(agent, 2)[-1]
+    told = "\n".join(asked(agent, 2))
+    assert "skill deploy was in use before the summary. Its text:\n\n<skill" in told
+    assert told.count("How to do deploy.") == told.count("How to do other.") == 1
+    assert "How to do long." not in told
+    assert "The texts of these skills were loaded before the summary" in told
 
 
 async def test_loading_and_reading_the_users_skills_needs_no_question_but_rules_hold(

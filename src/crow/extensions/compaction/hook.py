@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from crow import (
     FIRST,
+    LAST,
     Allow,
     Answer,
     Arg,
@@ -41,6 +42,8 @@ AUTO = "auto_compact"
 ATTEMPTS = 2
 RECENT_SHARE = 0.25
 SUMMARY_SHARE = 0.5
+PINNED_SHARE = 0.1
+MOST_PINNED = 40_000
 ENOUGH = 0.6
 GROWTH = 0.05
 CHARACTERS = 4
@@ -72,8 +75,10 @@ class CompactionHook:
     At ``fraction`` of the window (what the provider reported, and an estimate of what came since)
     tool outputs of more than ``output_limit`` characters are moved to files under ``directory``.
     Where that is not enough, the model writes a summary. The last ``keep_turns`` turns stay as they
-    are, as far as they fit into a quarter of the window. Where the window is not known, or the
-    endpoint says that a request is too long, it is done then, and the request is sent once more.
+    are, as far as they fit into a quarter of the window. The user's own words and the files at hand
+    stay, whoever it is that replaces the history, in up to a tenth of it. Where the window is not
+    known, or the endpoint says that a request is too long, it is done then, and the request is sent
+    once more.
 
     Two compactions in a row that do not help are enough: the run ends with a `ModelError` that
     says what it is that does not fit. Adds the command ``/compact``. Where a session's option
@@ -137,6 +142,16 @@ class CompactionHook:
         is_one = is_kept(path, self._outputs(ctx).directory)
         return Allow("an output of this session") if is_one else None
 
+    @hook("before_compact", order=LAST)
+    def before_compact(self, ctx: CompactContext) -> None:
+        """Let the user's own words and the files at hand be there, whatever the summary says."""
+        from crow.extensions.compaction.pins import pinned
+
+        window = ctx.agent.context_window(ctx.session)
+        room = min(int(PINNED_SHARE * CHARACTERS * window), MOST_PINNED) if window else MOST_PINNED
+        if (block := pinned(ctx.session.messages, ctx.messages, room)) is not None:
+            ctx.messages = [block, *ctx.messages]
+
     async def after_compact(self, ctx: CompactContext) -> None:
         """Tell the client, whoever it was that replaced the history; a new one starts afresh."""
         if ctx.trigger in ("restart", "manual"):
@@ -146,7 +161,7 @@ class CompactionHook:
 
     async def compact(self, ctx: CommandContext) -> Answer:
         """The command ``/compact [what the summary must keep]``."""
-        before = len(ctx.session.messages)
+        before = list(ctx.session.messages)
         if not before:
             return Answer("There is nothing to compact.")
         try:
@@ -155,9 +170,10 @@ class CompactionHook:
             return Answer(f"Nothing was compacted: {error}")
         if outcome != "done":
             return Answer("Nothing was compacted: a hook objected.")
-        kept = len(ctx.session.messages) - 1
+        kept = set(map(id, ctx.session.messages))
+        gone = sum(id(message) not in kept for message in before)
         return Answer(
-            f"Compacted: a summary stands for {before - kept} of {before} messages. "
+            f"Compacted: a summary stands for {gone} of {len(before)} messages. "
             "The whole conversation stays stored."
         )
 

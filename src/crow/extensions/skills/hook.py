@@ -59,10 +59,15 @@ Skills are instructions for particular tasks. Where a task is one that a skill b
 the skill with the tool Skill before you begin.
 """
 ANNOUNCED = "There are new skills. Where a task is one that a skill is for, read its file first:"
+IN_USE = "The skill {} was in use before the summary. Its text:"
 FORGOTTEN = (
     "The texts of these skills were loaded before the summary and are not here any more. Load one "
     "again where it is still needed:"
 )
+LONGEST_TEXT, LONGEST_TEXTS = 20_000, 40_000
+"""Characters of one skill that stay where a summary stands in for the history, and of all."""
+ROOM = 0.4
+"""Characters of all of them for each token of the model's window, where that is less."""
 _SCRIPTS = r"\.(?:crow|agents|claude)/+skills\b"
 
 
@@ -219,11 +224,31 @@ class SkillsHook:
         return await call_next()
 
     async def after_compact(self, ctx: CompactContext) -> None:
-        """Bring to mind which skills were in use, where a summary stands in for the history."""
-        known = self.index(ctx).skills
-        skills = [known[name] for name in _used(ctx) if name in known]
-        if skills and ctx.summary:
-            await ctx.inject_context("\n".join([FORGOTTEN, *map(_line, skills)]))
+        """Load the skills in use again, where a summary stands in for the history.
+
+        The latest come first; of what there is no room for the names are told.
+        """
+        known, used = self.index(ctx).skills, _used(ctx)
+        if not ctx.summary:
+            return
+        window = ctx.agent.context_window(ctx.session)
+        room = min(LONGEST_TEXTS, int(ROOM * window)) if window else LONGEST_TEXTS
+        loaded: list[str] = []
+        forgotten: list[Skill] = []
+        for skill in [known[name] for name in reversed([*used]) if name in known]:
+            text = _text_of(ctx, skill)
+            if any(text in text_of(message.get("content")) for message in ctx.messages):
+                continue
+            room -= len(text)
+            if 0 < len(text) <= LONGEST_TEXT and room >= 0:
+                loaded.insert(0, f"{IN_USE.format(skill.name)}\n\n{text}")
+                used[skill.name] = ctx.session.segment
+            else:
+                forgotten.append(skill)
+        for told in loaded:
+            await ctx.inject_context(told)
+        if forgotten:
+            await ctx.inject_context("\n".join([FORGOTTEN, *map(_line, forgotten)]))
 
     @hook("before_tool", tools={TOOL, "Read", "Bash"}, judge=True)
     def judge(self, ctx: ToolContext) -> Allow | Ask | None:

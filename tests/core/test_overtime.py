@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import threading
 import time
+from collections.abc import AsyncGenerator
 from typing import Any, cast
 
 import pytest
@@ -16,10 +18,12 @@ from crow.core.errors import HookError
 from crow.core.events import ToolProgress
 from crow.core.hooks.agent_hook import POINTS
 from crow.core.hooks.contexts import ToolContext
+from crow.core.ports import Completion, Delta, Request
 from crow.core.scope import Command
 from crow.core.tasks import Errand
 from crow.core.tools import ToolResult
 from crow.core.verdicts import Allow, Ask, Deny
+from crow.core.waits import GARBAGE
 from crow.testing import ScriptedModel, call
 
 SOON = 0.02
@@ -424,6 +428,21 @@ async def test_who_blocks_in_any_step_is_named_and_nobody_who_goes_around_it(
     assert blocked[0].startswith(f"hook {blocks.__name__} blocked everything for 0.")
     told = {record.hook for record in reply.session.trace if "blocked" in record.values}
     assert told == {blocks.__name__}
+
+
+async def test_what_held_the_model_up_is_no_excuse_for_the_hook_that_blocks_after_it(caplog):
+    class Littering(ScriptedModel):
+        async def stream(self, request: Request) -> AsyncGenerator[Delta | Completion, None]:
+            began = GARBAGE.seconds
+            while GARBAGE.seconds < began + 0.1:
+                gc.collect()
+            yield Completion("done")
+
+    agent = Agent(Littering(), tools=())
+    agent.hooks.register("around_llm_request", behind)
+    with caplog.at_level(logging.WARNING):
+        await agent.run("go")
+    assert [line.split()[1] for line in caplog.messages if "blocked" in line] == ["behind"]
 
 
 @pytest.mark.parametrize("point", ["on_update", "on_message"])

@@ -44,15 +44,16 @@ class Clock:
         self.blocks = blocks
         self._waits = waits
         self.seconds = self._left = seconds
-        self.began = now = perf_counter()
-        if waits is not None and now > waits.stale:
-            waits.look(now)
+        self._begin()
 
     def begin(self) -> None:
         """Look at how long a step takes, from here on."""
         self._in_step = True
-        self.began = now = perf_counter()
+        self._begin()
+
+    def _begin(self) -> None:
         self.elsewhere = 0.0
+        self.began = now = perf_counter()
         if self._waits is not None and now > self._waits.stale:
             self._waits.look(now)
 
@@ -91,7 +92,7 @@ class Clock:
     def resume(self) -> None:
         """Let the clock run again."""
         self._pauses -= 1
-        self.began, self.elsewhere = perf_counter(), 0.0
+        self._begin()
         if self._runs and self._stopped:
             self.stood, self._stopped = self.stood + self.began - self._stopped, 0.0
         if self._pauses == 0 and self._loop is not None:

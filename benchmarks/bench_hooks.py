@@ -173,13 +173,13 @@ async def main() -> None:
         "a hook that waits once": (await fired("after_run", sleeps), 10, 1),
         "bare: a coroutine around another": (bare_layer, 50, 1),
         "a wrap around a request (under 10)": (
-            await fired(around, passes, about="turn", operation=(answers,)), 20, 1
+            await fired(around, passes, about="turn", operation=(answers,)), 200, 1
         ),
         "a wrap around a tool (under 10)": (
-            await fired("around_tool", passes, about="call", operation=(gives, None)), 20, 1
+            await fired("around_tool", passes, about="call", operation=(gives, None)), 200, 1
         ),
         "a wrap around a run (under 10)": (
-            await fired("around_run", passes, operation=(answers,)), 20, 1
+            await fired("around_run", passes, operation=(answers,)), 200, 1
         ),
         "bare: a piece through an async generator": (bare_pieces, 1, PIECES),
         "a piece through a wrap that yields it (under 20)": (

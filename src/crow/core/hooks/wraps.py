@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
@@ -218,7 +217,7 @@ class Layer:
         value = answer.value if isinstance(answer, Answer) else answer
         if isinstance(value, HookResult):
             raise TypeError("answered a HookResult: a wrap returns what it goes around gives")
-        if inspect.isawaitable(value):
+        if hasattr(value, "__await__"):
             unused = cast(Any, value)
             with suppress(AttributeError):  # it may be anything that can be awaited
                 (unused.close if isinstance(value, Coroutine) else unused.cancel)()

@@ -204,7 +204,7 @@ class Cancelled(asyncio.CancelledError):
 
 def _begun(hook: Hook, view: Context, answer: Any, ran: Ran, caller: asyncio.Task[Any]) -> Any:
     """What a hook answers where nobody need wait for it, else `NOTHING`."""
-    coroutine = answer if type(answer) is CoroutineType else _awaited(answer)
+    coroutine = cast(Any, answer) if type(answer) is CoroutineType else _awaited(answer)
     outer, run = DOING.get(), view.run
     if outer is not None:
         _must_end(view, coroutine)

@@ -218,9 +218,8 @@ class Layer:
         if isinstance(value, HookResult):
             raise TypeError("answered a HookResult: a wrap returns what it goes around gives")
         if hasattr(value, "__await__"):
-            unused = cast(Any, value)
             with suppress(AttributeError):  # it may be anything that can be awaited
-                (unused.close if isinstance(value, Coroutine) else unused.cancel)()
+                (value.close if isinstance(value, Coroutine) else value.cancel)()
             raise TypeError("answered what nobody awaited: return await call_next()")
         return value
 

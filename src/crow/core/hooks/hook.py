@@ -193,7 +193,8 @@ def _sources(fn: Callable[..., Any], point: Point) -> list[str]:
             continue
         if parameter.kind is KEYWORD_ONLY:
             raise HookError(f"{_named(fn)}: {parameter.name!r} must not be keyword-only")
-        sources.append(_source(fn, point, parameter.name, first=index == 0))
+        name = parameter.name
+        sources.append(name if name == "ctx" else _source(fn, point, name, first=index == 0))
     return sources
 
 
@@ -203,7 +204,7 @@ def _source(fn: Callable[..., Any], point: Point, parameter: str, *, first: bool
     attribute = point.attribute(parameter)
     if attribute is not None:
         return attribute
-    if first or parameter in ("ctx", "context"):
+    if first or parameter == "context":
         return "ctx"
     if point.kind == "wrap" and parameter == "next":
         return "call_next"

@@ -9,6 +9,8 @@ crow sessions rename ID TITLE
 crow sessions fork ID           a copy to go on with, even where the session is in use
 crow sessions rewind ID         its prompts; with a number files and conversation as before that one
 crow sessions export ID         all that is stored of it, as JSON Lines; --format has others' shapes
+crow sessions import FILE       takes one in: an export, or a conversation of Claude Code or Codex
+crow sessions foreign [TEXT]    the conversations of Claude Code and Codex; import takes their ids
 crow sessions archive ID        put it away: editors list it no more; unarchive takes it back
 crow sessions delete ID
 """
@@ -47,6 +49,8 @@ TAKES = {
     "fork": "ID",
     "rewind": "ID",
     "export": "ID",
+    "import": "FILE",
+    "foreign": "[TEXT]",
     "archive": "ID",
     "unarchive": "ID",
     "delete": "ID",
@@ -82,6 +86,13 @@ def declare(parser: Parser) -> None:
         default="lines",
         help="of export: lines, with all; atif, a trajectory; claude, as Claude Code keeps them",
     )
+    parser.add_argument(
+        "--map",
+        action="append",
+        default=[],
+        metavar="OLD=NEW",
+        help="with import: a folder that is another one here, wherever it is named",
+    )
     declare_place(parser)
 
 
@@ -92,7 +103,8 @@ def main(options: argparse.Namespace, out: Output) -> int:
     if options.limit < 1:
         raise UsageError("--limit takes a number from 1 on")
     takes = TAKES[options.action]
-    if len(options.words) < len(takes.split()) or (options.words and not takes):
+    needed = [word for word in takes.split() if not word.startswith("[")]
+    if len(options.words) < len(needed) or (options.words and not takes):
         raise UsageError(f"crow sessions {options.action} {takes}".rstrip() + " is how to say it")
     return run_async(act(options, out))
 
@@ -103,6 +115,11 @@ async def act(options: argparse.Namespace, out: Output) -> int:
     async with agent:
         if options.live:
             list_present(agent, options, out)
+            return 0
+        if options.action == "foreign":
+            from crow.cli.importing import list_foreign
+
+            list_foreign(options, out, age)
             return 0
         store = stored(agent)
         if options.action == "rewind":
@@ -288,6 +305,13 @@ async def export(store: Store, options: argparse.Namespace, out: Output) -> None
         out.verbatim(json.dumps(each, ensure_ascii=False))
 
 
+async def bring_in(store: Store, options: argparse.Namespace, out: Output) -> None:
+    """Store a conversation of elsewhere."""
+    from crow.cli import importing
+
+    await importing.bring_in(store, options, out)
+
+
 async def archive(store: Store, options: argparse.Namespace, out: Output) -> None:
     """Put sessions away, or take them back."""
     put_away, archived = able(store, "archive"), options.action == "archive"
@@ -315,6 +339,7 @@ ACTIONS = {
     "rename": rename,
     "fork": fork,
     "export": export,
+    "import": bring_in,
     "archive": archive,
     "unarchive": archive,
     "delete": delete,

@@ -2,6 +2,7 @@
 
   crow export --html SESSION           writes crow-TITLE.html here
   crow export --html SESSION -o FILE   there; - is standard output
+  crow export --html FILE              the same of a conversation in a file, as crow view FILE
 
 What was taken out is counted, and said: look at the page before you give it to others.
 """
@@ -13,6 +14,7 @@ import asyncio
 import base64
 import hashlib
 import json
+import os
 import re
 from collections import Counter
 from pathlib import Path
@@ -22,6 +24,7 @@ from crow.cli import Output, UsageError, declare_agent, load_agent
 from crow.cli.stored import able, stored, whole_id
 from crow.core.agent import Agent
 from crow.core.scrub import HIDDEN, spellings
+from crow.view.cli import lines_of
 from crow.view.document import document
 from crow.view.server import asset
 from crow.view.words import dressed
@@ -42,7 +45,7 @@ KINDS: dict[str, str] = {
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """The options of ``crow export``."""
-    parser.add_argument("session", metavar="SESSION", help="its id, or how that begins")
+    parser.add_argument("session", metavar="SESSION", help="its id, or how that begins; or a file")
     parser.add_argument("--html", action="store_true", help="as a page")
     parser.add_argument("-o", "--output", metavar="FILE", help="where to; - is standard output")
     declare_agent(parser)
@@ -57,9 +60,13 @@ def main(options: argparse.Namespace, out: Output) -> int:
 
 async def _export(agent: Agent, options: argparse.Namespace, out: Output) -> int:
     async with agent:
-        store = stored(agent)
-        session_id = await whole_id(store, options.session)
-        lines = await able(store, "export")(session_id)
+        path = Path(os.path.expanduser(options.session))
+        if await asyncio.to_thread(path.is_file):
+            session_id, lines = path.stem, await asyncio.to_thread(lines_of, path)
+        else:
+            store = stored(agent)
+            session_id = await whole_id(store, options.session)
+            lines = await able(store, "export")(session_id)
         text, hidden = without_secrets(lines, agent.secrets)
         made = document(text)
         page = page_of(made, hidden)

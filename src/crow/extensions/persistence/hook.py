@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from crow import (
     FIRST,
@@ -200,6 +200,16 @@ class PersistenceHook:
         Reads only, so another process may have it open. Raises `SessionError`.
         """
         return await self._stored.lines(session_id)
+
+    async def add(
+        self, session_id: str, head: dict[str, Any], rows: Iterable[Mapping[str, Any]]
+    ) -> None:
+        """Store a session that came about elsewhere, as `export` has it: itself, then its records.
+
+        It has no more rights than a new one: of its mode, options and directories nothing is taken.
+        Raises `SessionError`, also where there is one of that id, and for what is no session.
+        """
+        await self._stored.add(session_id, head, rows)
 
     async def replay(self, session_id: str, *, asked: bool = False) -> list[Event]:
         """A session as the events that a client saw: prompts, thoughts, answers, calls, plans.

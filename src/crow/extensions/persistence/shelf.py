@@ -108,6 +108,28 @@ def copy_session(
     return True
 
 
+def add_session(connection: Connection, session_id: str, head: Stored, rows: Sequence[Row]) -> bool:
+    """Store a session that came about elsewhere; False where one of that id is there."""
+    if is_there(connection, session_id):
+        return False
+    texts = {name: str(head.get(name) or "") for name in ("cwd", "title", "created", "updated")}
+    states: dict[str, Any] = head.get("state") or {}
+    numbers = {name: int(head.get(name) or 0) for name in ("segment", "start", "messages")}
+    fields: Stored = {"id": session_id, "touched": 0, "mode": "default", "agent_type": ""}
+    fields |= texts | numbers | {"model": None, "parent": None, "forked_from": None, "archived": 0}
+    fields |= {"directories": "[]", "options": "{}", "usage": dump(head.get("usage") or {})}
+    names, marks = ", ".join(fields), ", ".join("?" * len(fields))
+    sql = f"INSERT INTO sessions ({names}) VALUES ({marks}) RETURNING key"  # noqa: S608
+    key = connection.execute(sql, (*fields.values(),)).get
+    touch(connection, key)
+    insert(connection, key, rows)
+    connection.executemany(
+        "INSERT INTO states (session, name, data) VALUES (?, ?, ?)",
+        [(key, name, dump(state)) for name, state in states.items()],
+    )
+    return True
+
+
 def _cut(connection: Connection, key: int, before: int) -> None:
     """Let a session end in front of a row; what it has used from then on is counted anew."""
     found = "SELECT 1 FROM log WHERE session = ? AND seq = ?"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
+from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 from crow import Message, SessionError, SessionInfo, SessionInUse
@@ -16,11 +17,12 @@ from crow.extensions.persistence.history import History, Replay
 from crow.extensions.persistence.lease import Claim
 from crow.extensions.persistence.overview import Overview, overviews
 from crow.extensions.persistence.points import Point, family, said_in, tree
-from crow.extensions.persistence.record import Entry, together
+from crow.extensions.persistence.record import Entry, Row, dump, together
 from crow.extensions.persistence.restoring import restore
 from crow.extensions.persistence.session_log import SessionLog
 from crow.extensions.persistence.shelf import (
     Stored,
+    add_session,
     archive_session,
     copy_session,
     export_session,
@@ -192,6 +194,20 @@ class StoredSessions:
             if await self.archive.do(copy):
                 return new_id
         raise self.missing(session_id)
+
+    async def add(self, session_id: str, head: Stored, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Store a session of elsewhere. Raises `SessionError`, also where it is there already."""
+        try:
+            made = [
+                Row(int(e["seq"]), int(e["segment"]), e["kind"], dump(e["data"]), float(e["at"]))
+                for e in rows
+            ]
+            add = partial(add_session, session_id=session_id, head=head, rows=made)
+            is_new = await self.archive.do(add)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise SessionError(f"this is no session, or damaged: {error!r}") from error
+        if not is_new:
+            raise SessionError(f"it is here already: session {session_id}")
 
     async def overview(self, text: str, cwd: str | None, limit: int) -> list[Overview]:
         """Sessions with what helps to choose one. Raises `SessionError`."""

@@ -1,0 +1,128 @@
+"""Conversations of elsewhere: those of Claude Code and of Codex on this machine, and files."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import uuid
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crow.cli.options import directory
+from crow.cli.output import Output
+from crow.cli.parser import UsageError
+from crow.cli.stored import able
+from crow.core.errors import SessionError
+from crow.text import columns, one_line, shorten
+from crow.transcripts import Transcript, UnknownTranscriptError, read
+from crow.transcripts.finding import conversations, named
+from crow.transcripts.moving import moved, whole
+from crow.transcripts.transcript import stamp
+
+if TYPE_CHECKING:
+    from crow.core.session import Store
+
+SHORT = 8
+HERE = "."
+"""What ``--cwd`` is where nobody gives it."""
+LONGER = 13
+"""Letters of an id that is made of the time: the first eight are those of a minute."""
+
+
+def list_foreign(options: argparse.Namespace, out: Output, age: Any) -> None:
+    """List what other programs have; with words those in whose prompts and title they all are."""
+    cwd, words = str(directory(options)), [word.casefold() for word in options.words]
+
+    def is_wanted(made: Transcript) -> bool:
+        if not options.all and made.cwd != cwd:
+            return False
+        said = "\n".join([made.title, *made.prompts()]).casefold() if words else ""
+        return all(word in said for word in words)
+
+    shown = 0
+    for path, made in conversations(Path.home(), os.environ, is_wanted):
+        if shown == options.limit:
+            break
+        shown += 1
+        if options.json:
+            about = {"program": made.program, "id": made.id, "cwd": made.cwd, "title": made.title}
+            about |= {"updated": stamp(made.latest), "messages": made.messages, "file": str(path)}
+            out.verbatim(json.dumps(about))
+            continue
+        when = age(datetime.fromtimestamp(made.latest, UTC).isoformat())
+        head = f"{made.id[:LONGER]}  {made.program:6}  {when:>9}  {made.messages:>5} messages  "
+        place = f"  [{made.cwd}]" if options.all else ""
+        room = out.width - columns(head) if out.is_terminal else 10_000
+        title = shorten(f"{one_line(made.title) or '(no title)'}{place}", room)
+        out.raw(f"{out.styled(head, 'dim')}{title}")
+    if not shown and not options.json:
+        where = "" if options.all else f" in {cwd}; --all looks in every directory"
+        of = f" with {' '.join(options.words)!r}" if words else ""
+        out.line(f"Claude Code and Codex have no conversation{of}{where}")
+
+
+async def bring_in(store: Store, options: argparse.Namespace, out: Output) -> None:
+    """Store a conversation of elsewhere as a session, for this machine's folders."""
+    add = able(store, "add")
+    paths = [_pair(each) for each in options.map]
+    text = _text(options.words[0])
+    try:
+        made = read(text)
+    except UnknownTranscriptError as error:
+        raise SessionError(f"{options.words[0]}: {error}") from None
+    head, rows = moved(text if isinstance(made, str) else made.lines(), paths)
+    was = str(head.get("cwd") or "")
+    if options.cwd != HERE and (cwd := str(directory(options))) != was:
+        head, rows = moved(whole(head, rows), [(was, cwd)] if was else [])
+        head["cwd"] = cwd
+    if not Path(head.get("cwd") or "/dev/null").is_dir():
+        raise SessionError(
+            f"its folder is not here: {was or '(unknown)'}; --map {was or 'OLD'}=NEW, or --cwd DIR"
+        )
+    session_id = str(head.get("id") or uuid.uuid4().hex)
+    if isinstance(made, str) and await _is_there(store, session_id):
+        session_id = uuid.uuid4().hex  # an export of what is stored here: a copy
+    await add(session_id, head, rows)
+    if options.json:
+        out.verbatim(json.dumps({"id": session_id, "cwd": head["cwd"], "records": len(rows)}))
+        return
+    out.line(f"{session_id[:SHORT]} in {head['cwd']}: {len(rows)} records")
+    out.line(f'crow run --resume {session_id[:SHORT]} "..." goes on', "dim")
+
+
+async def _is_there(store: Store, session_id: str) -> bool:
+    try:
+        await able(store, "export")(session_id)
+    except SessionError:
+        return False
+    return True
+
+
+def _pair(given: str) -> tuple[str, str]:
+    old, equals, new = given.partition("=")
+    before, here = Path(old), Path(os.path.expanduser(new))
+    if not equals or not before.is_absolute() or not here.is_absolute():
+        raise UsageError(f"--map takes two whole paths, OLD=NEW, not {given!r}")
+    return str(before), str(here)
+
+
+def _text(word: str) -> str:
+    """What is in a file, or in that of the conversation whose id begins so; - is what is piped."""
+    if word == "-":
+        import sys
+
+        return sys.stdin.read()
+    path = Path(os.path.expanduser(word))
+    if not path.exists():
+        found = named(Path.home(), os.environ, word)
+        if len(found) != 1:
+            many = f"{len(found)} conversations begin with {word!r}: give more of the id"
+            none = f"there is no file {word!r}, and no conversation of that id"
+            raise SessionError(many if found else f"{none} (crow sessions foreign --all)")
+        path = found[0]
+    try:
+        return path.read_text("utf-8", "replace")
+    except OSError as error:
+        raise SessionError(f"{path} cannot be read: {error.strerror}") from error

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Here
+from tests.cli.conftest import Crow, Here
 
 from crow.cli import UsageError
 from crow.cli.ext_packages import Environment, Package, asked_for, environment, installed, written
@@ -240,6 +240,14 @@ def test_each_installer_is_asked_in_its_own_words(
     monkeypatch.setenv("PATH", "")
     with pytest.raises(UsageError, match=r"installed with pipx, and pipx is not on the PATH"):
         pipx.remove(guard)
+
+
+async def test_a_file_is_no_package_and_where_it_lies_is_said(here: Here, crow: Crow) -> None:
+    file = crow.cwd / ".crow" / "extensions" / "a_b.py"
+    file.parent.mkdir(parents=True)
+    file.write_text("def before_tool(ctx): ...")
+    ended = await here("ext", "remove", "a_b")
+    assert ended.complaint == f"a_b is no package but {file}: delete that, and it is gone"
 
 
 @pytest.mark.parametrize(

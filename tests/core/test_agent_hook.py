@@ -245,3 +245,13 @@ def test_an_editor_completes_the_arguments_of_each_event(tmp_path: Path):
     for point in POINTS:
         shown = ", ".join(f"{name}: {kind}" for name, kind in parameters(point).items())
         assert offered[point.name].startswith(f"{point.name}(self, {shown}) -> ")
+
+
+async def test_a_stream_of_the_class_above_goes_through_like_call_next():
+    class Upper(AgentHook):
+        async def around_llm_request(self, ctx: Any, call_next: Any) -> Any:
+            async for piece in super().around_llm_request(ctx, call_next):
+                yield replace(piece, text=piece.text.upper())
+
+    reply = await Agent(ScriptedModel("quiet"), hooks=[Upper()], tools=[]).run("Go")
+    assert reply.text == "QUIET"

@@ -8,6 +8,7 @@ from zipfile import ZipFile
 import pytest
 
 from crow import Agent
+from crow.core.errors import ExtensionError
 from crow.core.extensions import Found
 from crow.core.verdicts import Ask
 from crow.entry_points import entry_points
@@ -184,6 +185,11 @@ def test_of_two_packages_with_one_name_the_first_counts_and_the_other_is_told_so
     }
     assert list(agent.extensions) == ["tides", "weather"]
     assert agent.extensions["weather"].city == "Rome"
+
+
+def test_options_for_what_no_package_brings_are_an_error(installed):
+    with pytest.raises(ExtensionError, match="brings the extension 'wether'; did you mean 'wea"):
+        Agent(ScriptedModel(), tools=(), entry_points={"wether": {}})
 
 
 def test_an_agent_uses_what_is_installed_by_one_argument_before_its_hooks(installed, caplog):

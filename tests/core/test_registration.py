@@ -317,6 +317,7 @@ async def test_trigger_hooks_takes_a_bare_call_in_a_loop_of_ones_own(echo):
     agent.hooks.register_hook("PreToolUse", guard, tools={"echo"})
     agent.hooks.register_hook("PostToolUse", lambda block, output: heard.append((block.id, output)))
     agent.hooks.register_hook("UserPromptSubmit", lambda query: heard.append(query))
+    agent.hooks.register_hook("Stop", lambda messages: "once more")
     for _ in range(2):  # with a session of its own, then with the agent's only one
         await agent.hooks.trigger_hooks("UserPromptSubmit", "go")
         assert await agent.hooks.trigger_hooks("PreToolUse", Call("1", "echo", {"text": "rm"}))
@@ -324,6 +325,7 @@ async def test_trigger_hooks_takes_a_bare_call_in_a_loop_of_ones_own(echo):
         assert await agent.hooks.trigger_hooks("PreToolUse", block) is None
         assert block.input == {"text": "hello!"}
         await agent.hooks.trigger_hooks("PostToolUse", block, "said")
+        assert await agent.hooks.trigger_hooks("Stop", []) == "once more"
     assert heard == ["go", ("2", "said")] * 2
     await agent.close()
 

@@ -206,7 +206,7 @@ async def test_context_says_what_fills_the_window():
     hooks = [SystemPromptHook("y" * 800, environment=False), CommandsHook()]
     agent = Agent(model, hooks=hooks, tools=[look])
     session = await agent.new_session()
-    assert "about 0 tokens of 20,000 (0%)" in (await agent.run("/context", session=session)).text
+    assert "about 32 tokens of 20,000 (0%)" in (await agent.run("/context", session=session)).text
     await agent.run("z" * 40, session=session)
     assert (await agent.run("/context", session=session)).text == snapshot("""\
 The conversation has about 5,000 tokens of 20,000 (25%). In it, about:

@@ -287,6 +287,12 @@ def wanted(name: str) -> Package:
             return known[each]
     if any(point.name == name for point in entry_points()):
         raise UsageError(f'{name} comes with Crow: "disabled": ["{name}"] in the settings ends it')
+    from crow.app.composer import FOLDER
+
+    for folder in (Path.cwd() / FOLDER, Path.home() / FOLDER):
+        for path in (folder / name, folder / f"{name}.py"):
+            if path.exists():
+                raise UsageError(f"{name} is no package but {path}: delete that, and it is gone")
     raise UsageError(f"{no_such('package', name, known)} (crow ext list)")
 
 

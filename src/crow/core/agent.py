@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
 
 from crow.core.closing import end, who_waits
 from crow.core.configure import configure
-from crow.core.errors import ModelError, SessionError
+from crow.core.errors import ExtensionError, ModelError, SessionError, nearest
 from crow.core.events import Notice
 from crow.core.extensions import Found
 from crow.core.frozen import KeptList, kept
@@ -119,7 +119,12 @@ class Agent(Host):
         for tool in self.defaults.tools() if tools is None else tools:
             self.add_tool(tool)
         if entry_points is not False:
-            self.discover(None if entry_points is True else entry_points)
+            given: Mapping[str, Any] = {} if entry_points is True else entry_points
+            found = {each.name for each in self.discover(given)}
+            for name in [each for each in given if each not in found]:
+                near = nearest(name, found)
+                hint = f"; did you mean {near!r}?" if near else ""
+                raise ExtensionError(f"no installed package brings the extension {name!r}{hint}")
         for found in self.found:
             if found.error:
                 told = found.name, found.source, found.error

@@ -160,7 +160,8 @@ def _repr(self: Any) -> str:
 def _refuse(self: Any, name: str, *_: object) -> NoReturn:
     called, known = type(self).__name__, [each.name for each in fields(self)]
     if name not in known and hasattr(self.__class__, name):
-        raise AttributeError(f"{called}.{name} cannot be assigned")
+        instead = ": change what is in it" if isinstance(getattr(self, name), dict) else ""
+        raise AttributeError(f"{called}.{name} cannot be assigned{instead}")
     if name not in known:
         raise AttributeError(f"{called} has no {name}; it has {', '.join(known)}")
     instead = f"dataclasses.replace(..., {name}=...) makes another one"

@@ -12,7 +12,7 @@ from functools import wraps
 from typing import Any
 
 from crow.core.events import Event, StopReason
-from crow.core.hooks.attempts import Next, NextCall, NextRequest
+from crow.core.hooks.attempts import Next, NextCall, NextRequest, RequestAttempt
 from crow.core.hooks.context import Context, RunContext
 from crow.core.hooks.contexts import (
     CommandContext,
@@ -79,8 +79,8 @@ def event(
             return Untouched(_handed(point, [*args, *kwargs.values()]))
 
         @wraps(method)
-        async def through(self: object, *args: Any, **kwargs: Any) -> Any:
-            return await method(self, **dict.fromkeys(fields), call_next=_next(args, kwargs))
+        def through(self: object, *args: Any, **kwargs: Any) -> Any:
+            return method(self, **dict.fromkeys(fields), call_next=_next(args, kwargs))
 
         return through if kind == "wrap" else untouched
 
@@ -177,16 +177,16 @@ class AgentHook:
         """Before each request. A list becomes its messages."""
 
     @event("wrap", TurnContext, changes=("messages", "tools", "model", "params"))
-    async def around_llm_request(
+    def around_llm_request(
         self,
         messages: list[Message],
         tools: list[ToolSpec],
         model: str | None,
         params: dict[str, Any],
         call_next: NextRequest,
-    ) -> Completion:
+    ) -> RequestAttempt:
         """Around each request: returns the reply, this one or another, or yields its pieces."""
-        return await call_next()
+        return call_next()  # to be awaited or iterated
 
     @event("watch", RequestContext)
     def on_llm_request(

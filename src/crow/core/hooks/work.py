@@ -237,6 +237,8 @@ async def moment_of(
             return ctx
         case (str() as prompt,) if wanted is RunContext:
             return await _run(agent, session, prompt)
+        case () | (list(),) if wanted is RunContext:  # the messages are the session's, or nobody's
+            return await _run(agent, session)
         case _:
             return None
 

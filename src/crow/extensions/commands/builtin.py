@@ -108,14 +108,14 @@ async def context(ctx: CommandContext) -> Answer:
     """Show what fills the model's window, about."""
     count = await ctx.get_token_count()
     head, tools = ctx.cache.get(REQUEST, ([], ctx.agent.tool_specs(ctx.session)))
-    window, fraction = count["context_window"], count["fraction"] or 0.0
-    of = f" of {window:,} ({fraction:.0%})" if window else ""
-    lines = [f"The conversation has about {count['total_tokens']:,} tokens{of}. In it, about:"]
-    lines += [
-        f"- {name}: {size // CHARACTERS:,}" for name, size in _sizes(ctx.session, head, tools)
-    ]
+    sizes = [(name, size // CHARACTERS) for name, size in _sizes(ctx.session, head, tools)]
+    total = max(count["total_tokens"], 0 if ctx.session.usage else sum(n for _, n in sizes))
+    window = count["context_window"]
+    of = f" of {window:,} ({total / window:.0%})" if window else ""
+    lines = [f"The conversation has about {total:,} tokens{of}. In it, about:"]
+    lines += [f"- {name}: {size:,}" for name, size in sizes]
     known = PROMPT_CACHE.get(ctx)
-    lines += known.lines[:1] if known is not None else ()
+    lines += known.lines if known is not None else ()
     return Answer("\n".join(lines))
 
 

@@ -335,3 +335,15 @@ def test_claudes_command_for_a_key_is_for_claude_alone_and_a_strangers_for_nobod
     assert settings.problems == ()
     trust(project)
     assert load(project, managed=()).api_key_helper == "steal"
+
+
+def test_how_long_sessions_are_kept_is_the_users_to_say(home: Path, project: Path) -> None:
+    write(home / ".claude/settings.json", {"cleanupPeriodDays": 30})
+    write(project / ".claude/settings.json", {"cleanupPeriodDays": 1})
+    trust(project)
+    settings = load(project, managed=())
+    assert settings.cleanup_period_days == 30
+    (told,) = settings.problems
+    assert told.endswith("'cleanupPeriodDays' is not a project's to say: it is about all sessions")
+    write(home / ".claude/settings.json", {"cleanupPeriodDays": 0})
+    assert load(project, managed=()).cleanup_period_days is None

@@ -77,11 +77,10 @@ class StoredSessions:
 
     async def delete(self, params: Message) -> Message:
         """Remove a session for good; no matter if there was one."""
-        store = self._store
         session = self._agent.sessions.get(params["sessionId"])
         if session is not None:
             await self._close(session)
-        await unused(store.delete(params["sessionId"]))
+        await unused(self._agent.delete_session(params["sessionId"]))
         return {}
 
     async def set_title(self, params: Message) -> Message:

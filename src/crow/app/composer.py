@@ -178,6 +178,7 @@ class Composer:
             self.prompted,
             self.proposals,
             sandbox_of(settings),
+            settings.cleanup_period_days,
         )
 
     def proposals(self) -> Proposals:

@@ -28,7 +28,6 @@ from crow.cli.interrupt import run_async
 from crow.cli.options import agent_of, declare_place, directory, settings_of
 from crow.cli.output import Output, Style
 from crow.cli.parser import Parser, UsageError, no_such
-from crow.cli.rewinding import keeper_of
 from crow.cli.stored import able, stored, whole_id
 from crow.cli.view import View, counted
 from crow.core.errors import SessionError
@@ -126,10 +125,10 @@ async def act(options: argparse.Namespace, out: Output) -> int:
             from crow.cli.rewinds import rewind
 
             return await rewind(agent, store, options, out)
-        await ACTIONS[options.action](store, options, out)
-        if options.action == "delete" and hasattr(keeper := keeper_of(agent), "forget_session"):
-            for session_id in options.deleted:
-                await keeper.forget_session(session_id)
+        if options.action == "delete":
+            await delete(agent, store, options, out)
+        else:
+            await ACTIONS[options.action](store, options, out)
     return 0
 
 
@@ -321,14 +320,11 @@ async def archive(store: Store, options: argparse.Namespace, out: Output) -> Non
         out.line(f"session {session_id[:SHORT]} is {'' if archived else 'no longer '}archived")
 
 
-async def delete(store: Store, options: argparse.Namespace, out: Output) -> None:
-    """Delete sessions for good."""
-    deleted: list[str] = []
-    options.deleted = deleted
+async def delete(agent: Agent, store: Store, options: argparse.Namespace, out: Output) -> None:
+    """Delete sessions for good, with all that is kept of them."""
     for start in options.words:
         session_id = await whole_id(store, start)
-        await store.delete(session_id)
-        deleted.append(session_id)
+        await agent.delete_session(session_id)
         out.line(f"deleted session {session_id[:SHORT]}")
 
 
@@ -342,5 +338,4 @@ ACTIONS = {
     "import": bring_in,
     "archive": archive,
     "unarchive": archive,
-    "delete": delete,
 }

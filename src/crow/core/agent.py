@@ -9,7 +9,7 @@ from collections.abc import Coroutine, Iterable, Mapping
 from types import MappingProxyType, TracebackType
 from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
 
-from crow.core.closing import end, who_waits
+from crow.core.closing import end, forget, who_waits
 from crow.core.configure import configure
 from crow.core.errors import ExtensionError, ModelError, SessionError, nearest
 from crow.core.events import Notice
@@ -325,6 +325,18 @@ class Agent(Host):
         for name, value in fields.items():
             setattr(session, name, value)
         return await self._open(session, source)
+
+    async def delete_session(self, session_id: str) -> bool:
+        """Remove a stored session for good; False where there is none.
+
+        What extensions keep of it goes as well: they have an async ``forget_session(session_id)``.
+        Raises `SessionError` where it is in use, and where nothing is stored at all.
+        """
+        if self.store is None:
+            raise SessionError("sessions are not stored: use an extension such as PersistenceHook")
+        removed = await self.store.delete(session_id)
+        await forget(self, session_id)
+        return removed
 
     async def _open(self, session: Session, source: str) -> Session:
         await self.start()

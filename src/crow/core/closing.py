@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,6 +14,8 @@ from crow.core.session import Session
 
 if TYPE_CHECKING:
     from crow.core.session import Agent
+
+logger = logging.getLogger("crow.agent")
 
 SETTLING = 0.3
 AFTERWARDS = 5.0
@@ -38,6 +41,18 @@ async def end(agent: Agent, session: Session, reason: str, waiting: set[asyncio.
     for task in session.tasks - waiting:  # hooks that were left behind
         task.cancel()
     await _let_go(session)
+
+
+async def forget(agent: Agent, session_id: str) -> None:
+    """Let extensions throw away what they keep of a session; a broken one stops no other."""
+    for name, thing in list(agent.extensions.items()):
+        forgets: Any = getattr(thing, "forget_session", None)
+        if forgets is not None:
+            try:
+                await forgets(session_id)
+            except Exception as error:  # noqa: BLE001 - of an extension, which is anybody's
+                told = "the extension %s has not forgotten session %s: %r"
+                logger.warning(told, name, session_id, error)
 
 
 async def _followed_up(session: Session) -> None:

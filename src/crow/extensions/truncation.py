@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
+import shutil
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -44,9 +46,16 @@ class TruncationHook:
         note = f"[{len(result.text)} characters; the middle is left out, {where}]"
         ctx.result = replace(result, content=shortened(result.content, self.limit, note))
 
-    def _keep(self, text: str, session_id: str, tool: str) -> str:
+    async def forget_session(self, session_id: str) -> None:
+        """Remove what is kept of a session."""
+        await asyncio.to_thread(shutil.rmtree, self._folder(session_id), ignore_errors=True)
+
+    def _folder(self, session_id: str) -> Path:
         directory = _cache() if self.directory is None else Path(os.path.expanduser(self.directory))
-        folder = directory / _plain(session_id)
+        return directory / _plain(session_id)
+
+    def _keep(self, text: str, session_id: str, tool: str) -> str:
+        folder = self._folder(session_id)
         path = folder / f"{_plain(tool)}-{os.urandom(6).hex()}.txt"
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)

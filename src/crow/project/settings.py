@@ -137,7 +137,8 @@ class ProjectSettings:
     permission rule down, None where that would not last; ``drop_rule`` takes one out again, False
     where it was not there. ``prompted`` gives the extensions that are to begin a sub-agent's
     requests with a prompt, none where no extension can. ``proposals`` puts extensions into use
-    while Crow runs. ``sandbox`` is what the settings say of it.
+    while Crow runs. ``sandbox`` is what the settings say of it, ``cleanup_period_days`` after how
+    many days without use sessions go, None for never.
     """
 
     project: str
@@ -152,3 +153,4 @@ class ProjectSettings:
     prompted: Callable[[str], Sequence[object]]
     proposals: Callable[[], Proposals]
     sandbox: SandboxSettings = SandboxSettings()
+    cleanup_period_days: int | None = None

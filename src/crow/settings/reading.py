@@ -40,12 +40,18 @@ HTTP_LISTS = ("allowedHttpHookUrls", "httpHookAllowedEnvVars")
 PLUGINS = ("enabledPlugins", "pluginConfigs")
 KEY_HELPER = "apiKeyHelper"
 STATUS = "statusLine"
+CLEANUP = "cleanupPeriodDays"
 CLAUDES = frozenset(
-    {"permissions", "sandbox", "env", "hooks", STATUS, STRICT, KEY_HELPER, *HTTP_LISTS, *PLUGINS}
+    {
+        *("permissions", "sandbox", "env", "hooks", STATUS, STRICT, KEY_HELPER, CLEANUP),
+        *HTTP_LISTS,
+        *PLUGINS,
+    }
 )
 """What is taken from ``.claude``: a model or an endpoint named there is not meant for Crow."""
 PASSED_OVER = (
-    "of .claude only permissions, sandbox, hooks, statusLine, plugins, env, apiKeyHelper are taken"
+    "of .claude only permissions, sandbox, hooks, statusLine, plugins, env, apiKeyHelper, "
+    "cleanupPeriodDays are taken"
 )
 SWITCHES = ("disableAllHooks", "allowManagedHooksOnly")
 """True or false: no hooks of settings files but the administrator's; the second is only theirs."""
@@ -246,6 +252,11 @@ class MergedSettings:
         from crow.settings.schema import Sieve
 
         checked = Sieve(self._drop(source), self.schema).sift(table)
+        if CLEANUP in checked and source.layer in ("project", "local"):
+            del checked[CLEANUP]
+            self.complain(
+                source, f"{CLEANUP!r} is not a project's to say: it is about all sessions"
+            )
         if foreign and KEY_HELPER in checked:  # it is for Claude
             checked["providers"] = {"anthropic": {KEY_HELPER: checked.pop(KEY_HELPER)}}
         return checked
@@ -437,6 +448,7 @@ def _settings(
         permissions=permissions,
         models=merged.listed("models"),
         api_key_helper=values.get(KEY_HELPER),
+        cleanup_period_days=values.get(CLEANUP),
         pass_env=merged.listed("pass_env"),
         disabled=merged.listed("extensions.disable"),
         mcp_servers=values.get("mcpServers", {}),

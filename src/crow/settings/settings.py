@@ -30,6 +30,7 @@ class Settings:
     ``pass_env`` names of variables with keys that programs get all the same. ``extensions`` maps
     names to options; ``hooks`` are the tables of every file as they stand there, ``unused_hooks``
     those that a switch turns off; ``status_line`` is what a terminal's last line is made by.
+    ``cleanup_period_days`` is after how many days without use sessions are deleted, None for never.
     ``http_urls`` and ``http_variables`` bound what HTTP hooks may ask, None where nothing does;
     ``only_plugins`` lets no hooks run but those of plugins and the administrator. ``plugins`` are
     folders, ``enabled_plugins`` and ``plugin_configs`` say which of those that Claude Code has
@@ -51,6 +52,7 @@ class Settings:
     wire: str | None = None
     api_key: str | None = field(default=None, repr=False)
     api_key_helper: str | None = None
+    cleanup_period_days: int | None = None
     headers: Mapping[str, str] = field(default_factory=Table, repr=False)
     params: Mapping[str, Any] = field(default_factory=Table)
     timeouts: Mapping[str, float] = field(default_factory=dict[str, float])

@@ -159,6 +159,15 @@ class CompactionHook:
         if ctx.trigger != "restart":
             await ctx.emit(Compacted(ctx.summary, ctx.trigger))
 
+    async def forget_session(self, session_id: str) -> None:
+        """Remove the outputs that were moved away in a session."""
+        import shutil
+
+        from crow.extensions.compaction.outputs import folder
+
+        where = folder(self.directory, session_id)
+        await asyncio.to_thread(shutil.rmtree, where, ignore_errors=True)
+
     async def compact(self, ctx: CommandContext) -> Answer:
         """The command ``/compact [what the summary must keep]``."""
         before = list(ctx.session.messages)

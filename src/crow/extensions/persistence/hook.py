@@ -12,11 +12,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from dataclasses import KW_ONLY, asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from crow import (
     FIRST,
     LAST,
+    Arg,
     Context,
     Key,
     Message,
@@ -48,7 +49,7 @@ from crow.extensions.persistence.session_log import SessionLog
 from crow.messages import user
 
 if TYPE_CHECKING:
-    from crow import Agent
+    from crow import Agent, ProjectSettings
     from crow.extensions.persistence.overview import Overview
     from crow.extensions.persistence.points import Point
     from crow.extensions.persistence.stored import StoredSessions
@@ -85,6 +86,16 @@ class PersistenceHook:
     """``full`` waits for the disk at every write, for machines whose power fails."""
     required: bool = False
     """Whether a prompt is an error where its session cannot be stored, instead of a warning."""
+    keep_days: Annotated[int | None, Arg(minimum=1)] = None
+    """Days without use after which a session is deleted with all that is kept of it.
+
+    Where it is not said: ``cleanupPeriodDays`` of the settings, else never.
+    """
+
+    @classmethod
+    def options_from(cls, settings: ProjectSettings, own: Mapping[str, Any]) -> dict[str, Any]:
+        """The options, with how long the settings want sessions to be kept."""
+        return {"keep_days": settings.cleanup_period_days, **own}
 
     def __post_init__(self) -> None:
         where = self.db_path or os.environ.get(VARIABLE) or FILE
@@ -98,9 +109,17 @@ class PersistenceHook:
         agent.store = self
 
     async def lifespan(self, agent: Agent) -> AsyncIterator[None]:
-        """Close the database when the last agent that uses it is closed."""
+        """Delete what is too old, and close the database when the last agent is closed."""
         self._users += 1
+        cleaning = None
+        if self.keep_days is not None:
+            from crow.extensions.persistence.retention import clean_up
+
+            cleaning = asyncio.create_task(clean_up(agent, self, self.keep_days))
         yield
+        if cleaning is not None:
+            cleaning.cancel()
+            await asyncio.wait([cleaning])
         self._users -= 1
         if not self._users:
             await asyncio.to_thread(self._archive.writer.close)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -88,6 +89,16 @@ class ShellHooks:
             "urls": hooks.urls,
             "variables": hooks.variables,
         }
+
+    async def forget_session(self, session_id: str) -> None:
+        """Remove the transcript of a session, with those of its sub-agents and their outputs."""
+        import shutil
+
+        from crow.extensions.shell_hooks.memory import plain
+
+        name = plain(session_id)
+        await asyncio.to_thread((self.directory / f"{name}.jsonl").unlink, missing_ok=True)
+        await asyncio.to_thread(shutil.rmtree, self.directory / name, ignore_errors=True)
 
     @cached_property
     def handlers(self) -> Handlers:

@@ -4,7 +4,8 @@ crow sessions                   the sessions of this directory, the last used fi
 crow sessions --all             those of every directory
 crow sessions --live            those that are open now, anywhere: which work, which wait for you
 crow sessions show ID           what was said and done; the first letters of the id are enough
-crow sessions search TEXT       sessions in which all words of TEXT were said together
+crow sessions search TEXT       sessions in which all words of TEXT were said together; tool:Bash,
+                                file:app.py, hook:guard, is:denied and is:error narrow it
 crow sessions rename ID TITLE
 crow sessions fork ID           a copy to go on with, even where the session is in use
 crow sessions rewind ID         its prompts; with a number files and conversation as before that one

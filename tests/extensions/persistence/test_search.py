@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -109,3 +110,46 @@ async def test_half_a_surrogate_pair_stops_neither_the_index_nor_the_writer(db: 
         reply = await agent.prompt(session, "again")
         assert reply.text == "two"
         assert await ids(store, "again") == {"odd"}
+
+
+async def test_a_tool_a_file_a_hook_and_what_came_of_a_call_can_be_searched_for(
+    store: PersistenceHook,
+) -> None:
+    @tool
+    def touch(file_path: str) -> str:
+        """Touch a file."""
+        if file_path.endswith("x.py"):
+            raise ValueError("no")
+        return "done"
+
+    def guard(args: Any) -> str | None:
+        return "never" if "Secret" in args["file_path"] else None
+
+    async def called(path: str, said: str) -> str:
+        agent = Agent(
+            ScriptedModel(call("touch", file_path=path), said), hooks=[store], tools=[touch]
+        )
+        agent.hooks.register("before_tool", guard)
+        async with agent:
+            return (await agent.run("Touch it")).session.id
+
+    denied = await called("src/Secret_Ä.py", "It was refused.")
+    failed = await called("src/x.py", "It failed.")
+    fine = await called("src/app.py", "Touched.")
+
+    async def found(text: str) -> list[str]:
+        return [each.session.id for each in await store.search(text)]
+
+    assert await found("tool:Touch") == [fine, failed, denied]
+    assert await found("tool:touch is:denied") == await found("is:denied") == [denied]
+    assert await found("is:error") == [failed]
+    assert await found("file:app.py") == [fine]
+    assert await found("file:SECRET_ä.py") == [denied]
+    assert await found("file:app.py is:denied") == await found("file:s_c") == []
+    assert await found("hook:guard") == [denied]
+    assert await found("hook:nobody") == await found("hook:guard file:app.py") == []
+    assert await found("tool:touch refused") == [denied]
+    (one,) = await store.search("is:denied")
+    assert one.snippet.startswith("touch: ")
+    assert one.snippet.endswith("(denied)")
+    assert await found("is:else") == []

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from crow import SessionInfo, frozen
+from crow.extensions.persistence.filters import matches, split
 from crow.messages import is_prompt, text_of
 
 if TYPE_CHECKING:
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 BATCH = 1000
 AROUND = 60
+MOST = 1000
+"""Sessions with the words of a search that are looked at for what else it wants."""
 
 
 @frozen
@@ -65,8 +68,23 @@ def _said(kind: str, value: Any) -> str:
 def search(
     connection: Connection, place: Place, text: str, cwd: str | None = None, limit: int = 20
 ) -> list[Found]:
-    """The sessions where every word of a text was said in one message, the best first."""
-    text = text.replace("\0", " ").encode(errors="replace").decode()
+    """The sessions where every word of a text was said in one message, the best first.
+
+    `crow.extensions.persistence.filters` says what else can be wanted: ``tool:Bash is:denied``.
+    """
+    wanted, text = split(text.replace("\0", " ").encode(errors="replace").decode())
+    if not wanted:
+        return _said_in(connection, place, text, cwd, limit)
+    fitting = matches(connection, wanted, cwd)
+    if not text:
+        return [Found(*each) for each in fitting.values()][:limit]
+    said = _said_in(connection, place, text, cwd, MOST)
+    return [each for each in said if each.session.id in fitting][:limit]
+
+
+def _said_in(
+    connection: Connection, place: Place, text: str, cwd: str | None, limit: int
+) -> list[Found]:
     words = text.split()
     if not words:
         return []

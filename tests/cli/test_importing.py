@@ -83,6 +83,12 @@ async def test_what_cannot_be_taken_in_is_said(here: Here, tmp_path: Path) -> No
         in (await here("sessions", "import", str(file))).complaint
     )
     assert "cannot be read" in (await here("sessions", "import", str(tmp_path))).complaint
+    head = {"kind": "session", "id": "../../x", "cwd": str(tmp_path)}
+    file.write_text(json.dumps(head))
+    assert (
+        "no id of a session: '../../x'" in (await here("sessions", "import", str(file))).complaint
+    )
+    file.write_text("{}")
     missing = await here("sessions", "import", "nope")
     assert missing.complaint.startswith("there is no file 'nope', and no conversation of that id")
     assert (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import uuid
 from collections.abc import Iterable, Mapping
 from functools import partial
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("crow.persistence")
 
 T = TypeVar("T")
+ID = re.compile(r"[A-Za-z0-9][\w-]{0,99}", re.ASCII)
+"""The id of a session that somebody else names: files are called after it."""
 
 
 class StoredSessions:
@@ -197,6 +200,8 @@ class StoredSessions:
 
     async def add(self, session_id: str, head: Stored, rows: Iterable[Mapping[str, Any]]) -> None:
         """Store a session of elsewhere. Raises `SessionError`, also where it is there already."""
+        if not ID.fullmatch(session_id):
+            raise SessionError(f"this is no id of a session: {session_id!r}")
         try:
             made = [
                 Row(int(e["seq"]), int(e["segment"]), e["kind"], dump(e["data"]), float(e["at"]))

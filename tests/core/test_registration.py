@@ -675,3 +675,10 @@ def test_an_option_that_is_not_what_it_must_be_is_an_error_at_once(option: str, 
     with pytest.raises(HookError, match=f"{option} is .*{value}"):
         agent.hooks.register("before_tool", lambda call: None, **options)
     assert not agent.hooks.before_tool
+
+
+@pytest.mark.parametrize("name, near", [("beforeTool", "before_tool"), ("onStop", "on_stop")])
+def test_an_event_in_the_letters_of_another_language_is_named(name: str, near: str):
+    guard = type("Guard", (), {name: lambda self: "no", "before_run": lambda self: None})()
+    with pytest.raises(HookError, match=f"{name} is no event; did you mean {near}?"):
+        Agent(ScriptedModel(), tools=[], hooks=[guard])

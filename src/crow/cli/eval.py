@@ -130,6 +130,7 @@ def read(path: Path) -> list[Step]:
 def write(path: Path, steps: Iterable[Step]) -> None:
     """Write steps, one a line."""
     lines = (json.dumps(step, ensure_ascii=False, sort_keys=True) for step in steps)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
 
 

@@ -237,8 +237,10 @@ def add(options: argparse.Namespace, out: Output) -> int:
     before = listed()
     if not run(environment().add(spec, editable=options.editable), out):
         return 1
-    new = [each for name, each in listed().items() if name not in before]
-    told = [*new] or [each for each in before.values() if spec in (each["name"], each["source"])]
+    now = listed()
+    new = [each for name, each in now.items() if name not in before]
+    known = {name for name, each in packages().items() if spec in (each.spec, each.name)}
+    told = new or [each for name, each in now.items() if name in known]  # it was there
     for each in told:
         out.line(f"{each['state']}  {each['name']}  of {each['source']}")
         if each["error"]:

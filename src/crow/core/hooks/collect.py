@@ -14,6 +14,7 @@ from crow.core.hooks.hook import Owner
 
 MARK = "__crow_hooks__"
 """Where ``@hook(...)`` writes events on a function, each with the options of `Hooks.register`."""
+CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 EVENT_LIKE = tuple("before_ after_ around_ on_ pre_ post_ mid_".split())
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -47,6 +48,8 @@ def hooks_of(
         elif name in names:
             found += [] if _untouched(thing, name) else [(name, method, {})]
         elif name.startswith(EVENT_LIKE) and (near := nearest(name, names, 0.9)):
+            raise HookError(f"{name} is no event; did you mean {near}?")
+        elif not name.islower() and (near := CAMEL.sub("_", name).lower()) in names:
             raise HookError(f"{name} is no event; did you mean {near}?")
     return found
 

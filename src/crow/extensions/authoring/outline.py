@@ -36,7 +36,8 @@ def fault_of(text: str, name: str, events: Collection[str]) -> str:
     try:
         found = outline(text, events)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        return f"it is no Python: {error}"
+        line = f" (line {error.lineno})" if isinstance(error, SyntaxError) else ""
+        return f"it is no Python: {getattr(error, 'msg', error)}{line}"
     hangs = {*found} - {IMPORTS} or "init_agent" in text
     return "" if hangs else NOTHING
 

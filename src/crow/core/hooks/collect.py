@@ -47,11 +47,17 @@ def hooks_of(
             found += [(event, method, options) for event, options in marks]
         elif name in names:
             found += [] if _untouched(thing, name) else [(name, method, {})]
-        elif name.startswith(EVENT_LIKE) and (near := nearest(name, names, 0.9)):
-            raise HookError(f"{name} is no event; did you mean {near}?")
-        elif not name.islower() and (near := CAMEL.sub("_", name).lower()) in names:
+        elif (name.startswith(EVENT_LIKE) or not name.islower()) and (near := _meant(name, names)):
             raise HookError(f"{name} is no event; did you mean {near}?")
     return found
+
+
+def _meant(name: str, names: Collection[str]) -> str | None:
+    """The event that a name nearly is, or is in the letters of another language; None for none."""
+    written = CAMEL.sub("_", name).lower()
+    if written in names:
+        return written
+    return nearest(name, names, 0.9) if name.startswith(EVENT_LIKE) else None
 
 
 def _methods(thing: object) -> list[tuple[str, Any]]:

@@ -115,7 +115,7 @@ def test_what_is_rejected_or_passed_over_is_shown_with_the_reason(
         ("permissions.deny", 3, str(own)),
     ]
     reasons = [row.reason for row in found]
-    taken = "permissions, sandbox, hooks, statusLine, plugins, env, apiKeyHelper"
+    taken = "permissions, sandbox, hooks, statusLine, plugins, env, apiKeyHelper, cleanupPeriodDays"
     assert reasons[:2] == [f"of .claude only {taken} are taken"] * 2
     assert reasons[2] == "'context_window' must be a whole number, not \"big\""
     assert Row("env.B", "1", str(own)) in shown(project)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, cast
 
 from crow.core.events import Event, StopReason
-from crow.core.hooks.attempts import Next, NextCall, NextRequest, RequestAttempt
+from crow.core.hooks.attempts import Next, NextCall, NextRequest
 from crow.core.hooks.context import Context, RunContext
 from crow.core.hooks.contexts import (
     CommandContext,
@@ -184,9 +184,9 @@ class AgentHook:
         model: str | None,
         params: dict[str, Any],
         call_next: NextRequest,
-    ) -> RequestAttempt:
+    ) -> Completion:
         """Around each request: returns the reply, this one or another, or yields its pieces."""
-        return call_next()  # to be awaited or iterated
+        return cast(Any, call_next())  # to be awaited or iterated
 
     @event("watch", RequestContext)
     def on_llm_request(

@@ -155,6 +155,7 @@ async def play(folder: Path, steps: list[tuple[str, str, str, str]], **options: 
     False,
     0.0,
 )
+@example([("session", "move", "d", "new"), ("others", "write", "d", "a")], False, 0.0)
 @example([("session", "move", "a", "b"), ("others", "write", "a", "a")], True, 60.0)
 @example(
     [("session", "write", "b", "a"), ("others", "write", "b", "a"), ("session", "move", "b", "a")],

@@ -22,6 +22,9 @@ UNSURE = "how it came to be is not known"
 UNKEPT = "what it was is not kept"
 NO_WAY_BACK = "it is too large, or has a key in it: no way back would be kept"
 MOVED = "it has what somebody else had in a file that is left alone"
+BARRED = "somebody else has a file where its folder was"
+FOLDERS = ("folder", "absent")
+"""What is in nobody's way."""
 ODD = "it is no file, folder or link"
 ELSEWHERE = "the way to it leads elsewhere now"
 
@@ -112,8 +115,22 @@ def planned(store: Store, sessions: Sequence[str], since: float, keeping: Keepin
             cut = Change(sessions[-1], at, path, before, UNKNOWN)
             chains.setdefault(path, []).append(cut)
     others = {mark for chain in chains.values() for mark in _contents_of_others(chain)}
-    steps = _with_folders(_with_last_places([*_steps(chains, store.has, keeping)], others))
+    steps = _with_ways([*_steps(chains, store.has, keeping)])
+    steps = _with_folders(_with_last_places(steps, others))
     return Plan(since, tuple(sorted(steps, key=lambda each: each.path)), tuple(notes))
+
+
+def _with_ways(steps: list[Step]) -> list[Step]:
+    """The steps; nothing comes back in a folder in whose place somebody else's file stays."""
+    taken = {s.path for s in steps if s.action == "leave" and s.now.kind not in FOLDERS}
+
+    def is_barred(step: Step) -> bool:
+        return step.action == "restore" and any(each in taken for each in _above(step.path))
+
+    return [
+        replace(s, action="leave", reason=BARRED, can_overwrite=True) if is_barred(s) else s
+        for s in steps
+    ]
 
 
 def _with_last_places(steps: list[Step], others: set[str]) -> list[Step]:

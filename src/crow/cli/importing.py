@@ -19,7 +19,7 @@ from crow.text import columns, one_line, shorten
 from crow.transcripts import Transcript, UnknownTranscriptError, read
 from crow.transcripts.finding import conversations, named
 from crow.transcripts.moving import moved, whole
-from crow.transcripts.transcript import stamp
+from crow.transcripts.transcript import stamp, text_in
 
 if TYPE_CHECKING:
     from crow.core.session import Store
@@ -73,11 +73,12 @@ async def bring_in(store: Store, options: argparse.Namespace, out: Output) -> No
     except UnknownTranscriptError as error:
         raise SessionError(f"{options.words[0]}: {error}") from None
     head, rows = moved(text if isinstance(made, str) else made.lines(), paths)
-    was = str(head.get("cwd") or "")
+    was = text_in(head.get("cwd"))
     if options.cwd != HERE and (cwd := str(directory(options))) != was:
         head, rows = moved(whole(head, rows), [(was, cwd)] if was else [])
         head["cwd"] = cwd
-    if not Path(head.get("cwd") or "/dev/null").is_dir():
+    here = Path(text_in(head.get("cwd")))
+    if not (here.is_absolute() and here.is_dir()):
         raise SessionError(
             f"its folder is not here: {was or '(unknown)'}; --map {was or 'OLD'}=NEW, or --cwd DIR"
         )

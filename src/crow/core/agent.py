@@ -334,8 +334,11 @@ class Agent(Host):
         """
         if self.store is None:
             raise SessionError("sessions are not stored: use an extension such as PersistenceHook")
+        if session_id in self._sessions:
+            raise SessionError(f"session {session_id} is open here: close it first")
         removed = await self.store.delete(session_id)
-        await forget(self, session_id)
+        if removed:
+            await forget(self, session_id)
         return removed
 
     async def _open(self, session: Session, source: str) -> Session:

@@ -32,8 +32,6 @@ TOLD = (
     "<turn_aborted>",
 )
 """What messages of the user's begin with that the user did not write."""
-CALLS = ("function_call", "custom_tool_call", "local_shell_call")
-RESULTS = ("function_call_output", "custom_tool_call_output")
 ENDED = re.compile(r"^Process exited with code (\d+)$", re.MULTILINE)
 USAGE = {
     "input_tokens": "input_tokens",

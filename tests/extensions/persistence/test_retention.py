@@ -81,7 +81,7 @@ async def test_what_is_kept_of_a_session_goes_with_it(
         assert await agent.delete_session(sessions[0]) is True
         assert await agent.delete_session("f" * 32) is False
         assert await left(store) == {*sessions[1:]}
-    assert keeper.forgotten == [sessions[0], "f" * 32]
+    assert keeper.forgotten == [sessions[0]]
     assert [each.name for each in outputs.iterdir()] == [sessions[1]]
     assert "the extension broken has not forgotten session" in caplog.text
 
@@ -117,3 +117,17 @@ async def test_without_a_number_of_days_nothing_goes(sessions: list[str], tmp_pa
         await asyncio.sleep(0.05)
         assert await left(store) == {*sessions}
     assert not (state_directory() / "cleaned-up").exists()
+
+
+async def test_an_old_session_that_somebody_goes_on_with_stays(sessions: list[str], tmp_path: Path):
+    store, keeper = PersistenceHook(tmp_path / "crow.db", keep_days=30), Keeper()
+    agent = Agent(ScriptedModel("On."), hooks=[store, keeper], tools=[])
+    async with agent:
+        session = await agent.load_session(sessions[0])
+        async with asyncio.timeout(20):
+            await keeper.told.wait()
+        with pytest.raises(SessionError, match="is open here"):
+            await agent.delete_session(sessions[0])
+        assert (await agent.run("Go on", session=session)).text == "On."
+    assert keeper.forgotten == [sessions[1]]
+    assert await left(PersistenceHook(tmp_path / "crow.db")) == {sessions[0], sessions[2]}

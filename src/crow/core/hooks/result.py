@@ -503,12 +503,12 @@ def understood(point: Point, view: Any, answer: HookResult | Table) -> Said:
     for word, value in said.words.items():
         row = HANDLERS.get(word, {})
         places = (point.name, point.kind, ANYWHERE)
-        effect = next((row[place] for place in places if place in row), None)
-        if effect is None:
+        handler = next((row[place] for place in places if place in row), None)
+        if handler is None:
             raise TypeError(
                 f"answered {_written(word, answer)!r}, which means nothing at {point.name}"
             )
-        effect(said, view, value)
+        handler(said, view, value)
     return said
 
 

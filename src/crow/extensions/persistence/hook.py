@@ -115,7 +115,9 @@ class PersistenceHook:
         if self.keep_days is not None:
             from crow.extensions.persistence.retention import clean_up
 
-            cleaning = asyncio.create_task(clean_up(agent, self, self.keep_days))
+            cleaning = asyncio.create_task(
+                clean_up(agent, self, self.keep_days, self._stored.is_open)
+            )
         yield
         if cleaning is not None:
             cleaning.cancel()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,11 @@ MARK = "cleaned-up"
 PAGE = 500
 
 
-async def clean_up(agent: Agent, store: Store, days: int) -> None:
-    """Delete the sessions that were not used for so many days; those in use stay. Once a day."""
+async def clean_up(agent: Agent, store: Store, days: int, is_open: Callable[[str], bool]) -> None:
+    """Delete the sessions that were not used for so many days; those in use stay. Once a day.
+
+    ``is_open`` says which are in use in this process: somebody may go on with an old one just now.
+    """
     mark = state_directory() / MARK
     try:
         if time.time() - mark.stat().st_mtime < DAY:
@@ -32,7 +36,7 @@ async def clean_up(agent: Agent, store: Store, days: int) -> None:
     try:
         mark.parent.mkdir(parents=True, exist_ok=True)
         mark.touch()
-        gone = await _delete(agent, store, days)
+        gone = await _delete(agent, store, days, is_open)
     except (SessionError, OSError) as error:
         logger.warning("old sessions could not be deleted: %s", error)
         return
@@ -40,7 +44,7 @@ async def clean_up(agent: Agent, store: Store, days: int) -> None:
         logger.info("%d sessions that were not used for %d days are deleted", gone, days)
 
 
-async def _delete(agent: Agent, store: Store, days: int) -> int:
+async def _delete(agent: Agent, store: Store, days: int, is_open: Callable[[str], bool]) -> int:
     last = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="milliseconds")
     old: list[str] = []
     cursor = None
@@ -51,6 +55,8 @@ async def _delete(agent: Agent, store: Store, days: int) -> int:
             break
     gone = 0
     for session_id in old:
+        if is_open(session_id):
+            continue
         try:
             gone += await agent.delete_session(session_id)
         except SessionError as error:  # it is in use

@@ -262,6 +262,10 @@ class StoredSessions:
             finally:
                 await self.archive.release(lease)
 
+    def is_open(self, session_id: str) -> bool:
+        """True for a session that is open in this process, or is being opened or removed."""
+        return session_id in self.archive.logs or self._alone(session_id).locked()
+
     async def delete(self, session_id: str) -> bool:
         """Remove a session; False where there is none. Raises `SessionError` where it is in use."""
         if not self.place.exists():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,8 @@ async def sessions(home: Path, tmp_path: Path) -> list[str]:
     agent = Agent(ScriptedModel(*"123"), hooks=[PersistenceHook(tmp_path / "crow.db")], tools=[])
     async with agent:
         ids = [(await agent.run("Go")).session.id for _ in range(3)]
-    with sqlite3.connect(tmp_path / "crow.db") as database:
+    # Closed before the store opens the file again: two SQLite libraries in one process share locks.
+    with closing(sqlite3.connect(tmp_path / "crow.db")) as database, database:
         old = "2026-01-01T00:00:00.000Z"
         database.executemany(
             "UPDATE sessions SET updated = ? WHERE id = ?", [(old, i) for i in ids[:2]]

@@ -247,6 +247,48 @@ class Sure(BaseModel):
     sure: bool = True
 
 
+def test_a_session_begins_while_the_library_comes_for_another_one(raw: Raw, tmp_path: Path):
+    script = """
+import asyncio, importlib.abc, json, sys, threading
+
+from crow import Agent
+from crow.extensions import McpHook
+from crow.testing import ScriptedModel
+
+half, go_on = threading.Event(), threading.Event()
+
+
+class Slow(importlib.abc.MetaPathFinder):
+    # The library as it is found on a slow disk: it stands still in the middle.
+
+    def find_spec(self, name, path=None, target=None):
+        if name == "mcp.server.mcpserver":
+            half.set()
+            go_on.wait(50)
+
+
+async def main():
+    sys.meta_path.insert(0, Slow())
+    failed = []
+    agent = Agent(ScriptedModel("Yes."), hooks=[McpHook(servers={"it": json.loads(sys.argv[1])})])
+    agent.hooks.register("on_error", lambda error: failed.append(error))
+    async with agent:
+        first = asyncio.create_task(agent.new_session())
+        await asyncio.to_thread(half.wait)
+        second = asyncio.create_task(agent.new_session())
+        await asyncio.sleep(0)
+        go_on.set()
+        await asyncio.gather(first, second)
+    assert failed == [], failed
+
+
+asyncio.run(main())
+"""
+    code = [sys.executable, "-c", script, json.dumps(raw(tools=[]))]
+    done = subprocess.run(code, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 async def test_a_server_of_this_process_comes_and_goes_with_its_extension(agent_of: AgentOf):
     script = call("mcp__sums__add", a=1, b=2), "Three.", call("mcp__sums__add", a=1, b=2), "Gone."
     agent = agent_of(*script, tools=[], hooks=[McpHook(), Lender()])

@@ -103,10 +103,9 @@ def described(name: str, table: object, source: str, env: Mapping[str, str]) -> 
     ``${NAME}`` and ``${NAME:-default}`` stand for variables of ``env``; lists of ``name`` and
     ``value`` are taken for tables. Raises `DescriptionError`.
     """
-    library: Any = sys.modules.get("mcp.server")  # whoever has made a server has imported it
-    if library is not None and isinstance(table, (library.MCPServer, library.Server)):
-        return Description(name, source, "process", server=table)
     if not isinstance(table, Mapping):
+        if _is_server(table):
+            return Description(name, source, "process", server=table)
         raise DescriptionError(f"the MCP server {name!r} must be a table")
     told = cast(Table, table)
     if told.get("disabled") is True or told.get("enabled") is False:
@@ -115,6 +114,12 @@ def described(name: str, table: object, source: str, env: Mapping[str, str]) -> 
         return _described(name, told, source, env)
     except ValueError as error:
         raise DescriptionError(f"the MCP server {name!r} ({source}): {error}") from None
+
+
+def _is_server(thing: object) -> bool:
+    """True for a server of this process; whoever has made one has imported the library whole."""
+    library = sys.modules.get("mcp.server")  # a thread may be importing it just now
+    return isinstance(thing, tuple(getattr(library, kind, ()) for kind in ("MCPServer", "Server")))
 
 
 def _described(name: str, told: Table, source: str, env: Mapping[str, str]) -> Description:

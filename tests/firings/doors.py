@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -22,6 +23,7 @@ from tests.extensions.shell_hooks.conftest import Person
 from tests.firings.recorder import LOG
 
 from crow import Agent, Session, build
+from crow.core.ports import Question
 from crow.extensions.shell_hooks.event import EVENTS
 from crow.extensions.subagents.hook import INHERITED
 from crow.settings import load
@@ -96,6 +98,23 @@ def filling(response: Response) -> Response:
     return [full if part == told else part for part in response]
 
 
+async def agree(form: dict[str, Any]) -> Any:
+    """The answer to a form: the first of several choices, or yes."""
+    [asked] = form["properties"].values()
+    return asked.get("enum", [True])[0]
+
+
+class Agreeing(Person):
+    """A person who allows each call once, and agrees to whatever else is asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answer = "allow_once"
+
+    async def ask(self, session_id: str, question: Question) -> Any:
+        return question.choices[0] if question.choices else self.agrees
+
+
 OVER = json.dumps({"event": "after_run", "by": "recorder", "sub": False})
 NUMBER = count()
 FAULT = respond(400, {"error": "no"})
@@ -139,11 +158,18 @@ class Room:
             file = home / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(MARKDOWN.format("helper" if "helper" in path else "greet"))
-        (self.project / ".git").mkdir(parents=True)
+        self.project.mkdir()
+        self._commit()
         (self.project / "watched.txt").touch()
         (self.project / "work.sh").write_text(WORK)
         for name, rules in ("flags.json", []), ("edited.json", ["Bash(false)"]):
             (self.project / name).write_text(json.dumps(self._settings(rules)))
+
+    def _commit(self) -> None:
+        """Make the project a repository, of which there can be working trees."""
+        who = ("-c", "user.name=crow", "-c", "user.email=crow@localhost")
+        for words in ("init", "-q"), (*who, "commit", "-q", "--allow-empty", "-m", "Begin"):
+            subprocess.run(["git", *words], cwd=self.project, check=True)
 
     def _settings(self, more: list[str]) -> dict[str, Any]:
         asker = ["-SE", str(SERVER), json.dumps({"call": "ask", "ask": QUESTION})]
@@ -211,7 +237,10 @@ class Room:
         """Prompts that commands answer; each directory is a new one."""
         extra = self.project.with_name(f"extra{next(NUMBER)}")
         extra.mkdir()
-        return ["/model small", f"/add-dir {extra}", f"/cd {extra}", f"/cd {self.project}"]
+        return [
+            *("/model small", f"/add-dir {extra}", f"/cd {extra}", f"/cd {self.project}"),
+            *(f"/worktree {extra.name}", "/worktree remove", f"/cd {self.project}"),
+        ]
 
     # the doors
 
@@ -219,8 +248,7 @@ class Room:
         """An agent in a program of one's own; what happens in it, one after another."""
         settings = load(self.project, file=self.options[1])
         agent = build(settings, cwd=self.project, extensions=self.extensions)
-        person = Person()
-        person.answer = "allow_once"
+        person = Agreeing()
         fired: dict[str, Firings] = {}
         async with agent:
             session = await agent.new_session(self.project, client=person)
@@ -303,12 +331,17 @@ class Room:
         )
         told, _ = await process.communicate()
         assert process.returncode == status, told.decode()
-        if prompt.startswith("/cd "):
-            self.here = Path(prompt.removeprefix("/cd "))
+        match prompt.split():
+            case ["/cd", there]:
+                self.here = Path(there)
+            case ["/worktree", name] if name != "remove":
+                self.here = self.project.with_name(f"{self.project.name}.worktrees") / name
+            case _:
+                pass
 
     async def v1(self) -> dict[str, Firings]:
         """``crow acp`` in an editor, and a session that it loads."""
-        editor = FakeEditor(answers=[True])
+        editor = FakeEditor(answers=[agree])
         async with editor.spawned(CROW, "acp", *self.options, env=self.env, cwd=self.project):
             session = await editor.new_session(self.project)
             await self.talk(lambda text: editor.prompt(session, text))
@@ -331,7 +364,7 @@ class Room:
 
     async def listening(self) -> dict[str, Firings]:
         """``crow acp --listen``, over HTTP."""
-        editor = FakeEditor(answers=[True])
+        editor = FakeEditor(answers=[agree])
         async with self._served() as url, editor.dialed(url):
             session = await editor.new_session(self.project)
             await self.talk(lambda text: editor.prompt(session, text))

@@ -21,7 +21,8 @@ SURROUNDINGS = (
 )
 BEGINNING = "on_setup Setup on_session_start"
 ENDS = "on_session_end SessionEnd"
-ADDED = "on_cwd_changed CwdChanged on_directory_added DirectoryAdded"
+TREES = "on_worktree_create on_worktree_remove WorktreeCreate WorktreeRemove"
+ADDED = f"on_cwd_changed CwdChanged on_directory_added DirectoryAdded {TREES}"
 
 REASONS: Mapping[str, Mapping[str, str]] = {
     "The session begins before that, or ends after it.": {
@@ -34,7 +35,7 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "command": RUNS,
     },
     "It is the affair of the session that a person talks to: its prompts, its settings, its files, "
-    "the questions of its servers.": {"sub": f"on_setup Setup {SURROUNDINGS}"},
+    "the questions of its servers.": {"sub": f"on_setup Setup {SURROUNDINGS} {TREES}"},
     "A sub-agent is no session of its own: `SubagentStart` and `SubagentStop` tell of it, and a "
     "failure is the result of the call that began it.": {
         "sub": "SessionStart SessionEnd Stop StopFailure"
@@ -52,8 +53,9 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "fail": ADDED,
     },
     "Its moment does not exist in Crow.": {EVERYWHERE: "TeammateIdle"},
-    "Only who asks for a working tree, or removes one, makes it fire: `/worktree` and `--worktree`.": {
-        EVERYWHERE: "on_worktree_create on_worktree_remove WorktreeCreate WorktreeRemove"
+    "A working tree is removed where somebody says yes, and nobody is there to be asked.": {
+        "run": "on_worktree_remove WorktreeRemove",
+        "resume": "on_worktree_remove WorktreeRemove",
     },
 }
 """Where an event cannot fire, by column, and why."""

@@ -15,7 +15,7 @@ import pytest
 from crow import Agent, AgentHook, Allow, Ask, tool
 from crow.core.hooks.agent_hook import POINTS
 from crow.core.hooks.points import Point
-from crow.core.hooks.registry import KINDS, Hooks
+from crow.core.hooks.registry import KINDS, HookRegistry
 from crow.testing import ScriptedModel, call
 
 PYRIGHT = Path(sys.executable).parent / "pyright"
@@ -29,7 +29,7 @@ def parameters(point: Point) -> dict[str, str]:
 
 
 def test_the_typed_attributes_of_hooks_are_the_rows():
-    typed = {name: kind for name, kind in Hooks.__annotations__.items() if name in ROWS}
+    typed = {name: kind for name, kind in HookRegistry.__annotations__.items() if name in ROWS}
     assert list(typed) == list(ROWS) == [name for name in vars(AgentHook) if name[0] != "_"]
     for name, point in ROWS.items():
         kind, _, given = typed[name].rstrip("]").partition("[")

@@ -418,7 +418,10 @@ async def test_in_the_background_it_informs_and_stops_nothing(run):
     "answer, event, hint",
     [
         (HookResult(permissionBehavior="deny"), "PostToolUse", "nothing to permit here"),
-        ({"decision": "block"}, "SessionStart", "'decision', which means nothing"),
+        ({"continue": False}, "SessionStart", "there is no run to end at on_session_start"),
+        ({"continue": False}, "post_react_loop", "has ended by itself before after_loop"),
+        ({"continue": False}, "post_request", "has ended by itself before after_run"),
+        ({"additionalContext": "x"}, "SessionEnd", "no model will be told"),
         ({"updatedInput": {}}, "UserPromptSubmit", "'updatedInput', which means nothing"),
         ({"retry": True}, "PostToolUse", "'retry' is for calls that were denied"),
     ],
@@ -426,6 +429,38 @@ async def test_in_the_background_it_informs_and_stops_nothing(run):
 async def test_a_word_that_comes_too_late_is_an_error(run, answer, event, hint):
     done = await run(event, answer)
     assert hint in "\n".join(done.errors)
+
+
+@pytest.mark.parametrize("event", ["SessionStart", "SessionEnd", "on_message", "after_run"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"decision": "block", "reason": "no tests ran"},
+        HookResult(blockingError="no tests ran"),
+        {"outcome": "blocking", "blockingError": "no tests ran"},
+    ],
+)
+async def test_where_nothing_can_be_blocked_the_user_is_told_what_is_wrong(run, event, answer):
+    done = await run(event, answer)
+    assert done.reply.text == "Done."
+    assert done.notices == ["blocking error: no tests ran"]
+    assert done.errors == []
+
+
+@pytest.mark.parametrize("event", ["after_loop", "after_run"])
+async def test_context_behind_a_run_is_told_with_the_next_prompt(event):
+    model = ScriptedModel("Done.", "Yes.")
+    async with Agent(model, tools=[]) as agent:
+        agent.hooks.register(event, lambda: {"additionalContext": "the build is red"})
+        session = (await agent.run("Go")).session
+        await agent.prompt(session, "And now?")
+    assert "the build is red" in str(model.asked[1]["messages"])
+
+
+@pytest.mark.parametrize("answer", [{"async": True}, {"async_": True, "asyncTimeout": 15000}])
+async def test_who_says_that_nobody_need_wait_has_no_opinion(run, answer):
+    done = await run("PreToolUse", answer)
+    assert (done.result, done.errors) == ("ran ls", [])
 
 
 async def test_a_wrap_returns_what_it_goes_around_and_no_hook_result(watcher):

@@ -15,7 +15,7 @@ from crow.core.hooks.collect import hook, name_of
 from crow.core.hooks.context import Context, RunContext
 from crow.core.hooks.contexts import ToolContext
 from crow.core.hooks.points import Point
-from crow.core.hooks.registry import FIRST, LAST, HookRegistry, Hooks
+from crow.core.hooks.registry import FIRST, LAST, HookRegistry
 from crow.core.ports import NullClient, Question
 from crow.core.scope import Command
 from crow.core.tools import Call
@@ -266,7 +266,7 @@ async def test_a_registry_by_itself_is_hung_on_agents_with_all_that_it_has(echo)
     for agent in agents:
         await agent.run("go")
         assert [event for event, _, _ in agent.hooks.waiting] == ["TaskCreated"]
-        agent.remove("hooks")
+        agent.remove("hook_registry")
         assert not [*agent.hooks, *agent.hooks.waiting]
     assert heard == ["echo", "echo"]
     with pytest.raises(ExtensionError, match="hangs nothing"):
@@ -298,7 +298,7 @@ async def test_trigger_hooks_says_why_it_must_not_go_on(kind, answer, told):
 
 async def test_trigger_hooks_takes_a_context_and_goes_around_nothing():
     agent = agent_with()
-    with pytest.raises(HookError, match="PreToolUse takes a ToolContext"):
+    with pytest.raises(HookError, match="PreToolUse takes a ToolContext or a Call, not"):
         await agent.hooks.trigger_hooks("PreToolUse", object())  # type: ignore[arg-type]
     with pytest.raises(HookError, match="around_tool takes a ToolContext"):
         await agent.hooks.trigger_hooks("around_tool", Context(agent, await agent.new_session()))
@@ -326,6 +326,7 @@ async def test_trigger_hooks_takes_a_bare_call_in_a_loop_of_ones_own(echo):
         assert block.input == {"text": "hello!"}
         await agent.hooks.trigger_hooks("PostToolUse", block, "said")
         assert await agent.hooks.trigger_hooks("Stop", []) == "once more"
+        assert await agent.hooks.trigger_hooks("Stop") == "once more"
     assert heard == ["go", ("2", "said")] * 2
     await agent.close()
 
@@ -350,7 +351,7 @@ async def test_trigger_hooks_is_about_the_session_in_which_a_hook_asks(echo):
     await first.hooks.trigger_hooks("PreToolUse", Call("1", "echo", {"text": "a"}))
     assert asked[1][0] is first
     with pytest.raises(HookError, match="no agent's"):
-        await Hooks().trigger_hooks("PreToolUse", Call("1", "echo", {}))
+        await HookRegistry().trigger_hooks("PreToolUse", Call("1", "echo", {}))
     await agent.close()
 
 

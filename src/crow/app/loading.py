@@ -198,11 +198,11 @@ def _is_own(thing: Any, module: ModuleType) -> bool:
 def hangs(thing: Any) -> bool:
     """True for a module or class that hangs something on an agent."""
     from crow.core.hooks.agent_hook import AgentHook
-    from crow.core.hooks.registry import Hooks
+    from crow.core.hooks.registry import HookRegistry
 
     if hasattr(thing, "init_agent"):
         return True
-    events = Hooks().names
+    events = HookRegistry().names
     for name in dir(thing):
         member = inspect.getattr_static(thing, name)
         if hasattr(member, MARK):

@@ -18,7 +18,7 @@ from crow.core.frozen import KeptList, kept
 from crow.core.hooks.context import RunContext
 from crow.core.hooks.contexts import NotificationContext, SessionContext, ToolContext
 from crow.core.hooks.hook import Owner
-from crow.core.hooks.registry import Hooks
+from crow.core.hooks.registry import HookRegistry
 from crow.core.hooks.work import is_own, refuse_own
 from crow.core.messages import Content, ToolSpec, prompt_of, sendable
 from crow.core.ports import LLM, Client, NullClient, Request, SlashCommand, Tool
@@ -104,7 +104,7 @@ class Agent(Host):
         self._model = model
         self.parent = parent
         self.scope = scope = Scope(self, forget=self._forget)
-        self.hooks: Hooks = scope.hooks
+        self.hooks: HookRegistry = scope.hooks
         self.extensions = scope.extensions
         self.tools, self.commands = scope.tools, scope.commands
         self.modes, self.sections = scope.modes, scope.sections

@@ -24,7 +24,7 @@ from crow.core.frozen import frozen
 from crow.core.hooks.collect import MARK, name_of, unknown_event
 from crow.core.hooks.hook import NUMBERS, Owner
 from crow.core.hooks.hook_point import replaced
-from crow.core.hooks.registry import Hooks
+from crow.core.hooks.registry import HookRegistry
 from crow.core.ports import SlashCommand, Tool
 from crow.core.session import Session
 
@@ -221,9 +221,9 @@ class Scope:
         self.session = session
         parent = agent.parent
         if session is None:
-            self.hooks = Hooks(parent.hooks if parent else None)
+            self.hooks = HookRegistry(parent.hooks if parent else None)
         else:
-            self.hooks = Hooks(agent=agent.hooks, session=session)
+            self.hooks = HookRegistry(agent=agent.hooks, session=session)
         self.hooks.host = agent
         self.tools: Catalog[Tool] = Catalog("tool")
         self.commands: Catalog[SlashCommand] = Catalog("command")

@@ -35,7 +35,7 @@ from crow.core.trace import Trace
 from crow.core.validation import Checked, check, json_object, json_value
 
 if TYPE_CHECKING:
-    from crow.core.agent import Agent, Hooks, Mode, PromptSection, Scope
+    from crow.core.agent import Agent, HookRegistry, Mode, PromptSection, Scope
 
 logger = logging.getLogger("crow.hooks")
 V = TypeVar("V")
@@ -249,7 +249,7 @@ class Session(Host):
         return cast("Scope", self.hung)
 
     @property
-    def hooks(self) -> Hooks:
+    def hooks(self) -> HookRegistry:
         """The hooks of this session: ``@session.hooks.before_tool``."""
         return self.scope.hooks
 

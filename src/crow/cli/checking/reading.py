@@ -9,7 +9,7 @@ from pathlib import Path
 
 from crow.cli.checking.finding import Finding
 from crow.core.errors import nearest
-from crow.core.hooks.registry import Hooks
+from crow.core.hooks.registry import HookRegistry
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 BROUGHT = re.compile(r"\bself\b(?!, )(?!\.agent = )")
@@ -40,7 +40,7 @@ BLOCKING: Mapping[str, str] = {
 def read_files(place: Path) -> Iterator[Finding]:
     """What is wrong in a file, or in all files of a package."""
     paths = [place] if place.is_file() else sorted(place.rglob("*.py"))
-    events = Hooks().names
+    events = HookRegistry().names
     for path in paths:
         parts = path.relative_to(place).parts if path != place else ()
         if any(part.startswith((".", "test")) or part == "site-packages" for part in parts):

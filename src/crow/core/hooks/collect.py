@@ -13,7 +13,7 @@ from crow.core.hooks.agent_hook import AgentHook
 from crow.core.hooks.hook import Owner
 
 MARK = "__crow_hooks__"
-"""Where ``@hook(...)`` writes events on a function, each with the options of `Hooks.register`."""
+"""Where ``@hook(...)`` writes events on a function, each with the options it was given."""
 CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 EVENT_LIKE = tuple("before_ after_ around_ on_ pre_ post_ mid_".split())
 
@@ -21,7 +21,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def hook(event: str, **options: Any) -> Callable[[F], F]:
-    """Mark a function or method as a hook for ``event``, with the options of `Hooks.register`."""
+    """Mark a function or method as a hook for ``event``; options as of `HookRegistry.register`."""
 
     def mark(fn: F) -> F:
         setattr(fn, MARK, (*getattr(fn, MARK, ()), (event, options)))

@@ -49,7 +49,7 @@ class Owner:
 
 @dataclass(slots=True, eq=False)
 class Hook:
-    """A callable that hangs at an event: who hung it, what, when and how; see `Hooks.register`.
+    """A callable that hangs at an event: who hung it, what, when and how (`HookRegistry.register`).
 
     ``asked`` is the name of the event that it was hung by, ``event`` the canonical one: empty while
     no extension in use makes that event happen. ``when`` says for which contexts it runs, ``place``

@@ -31,7 +31,7 @@ class Edits:
 
 
 class Registry(Protocol):
-    """A point's `Hooks`: an agent's, or a session's own.
+    """A point's `HookRegistry`: an agent's, or a session's own.
 
     ``owners`` are the extensions in use there, ``edits`` counts the changes there and around,
     ``waits`` knows what keeps hooks from running.
@@ -101,7 +101,7 @@ class HookPoint(Generic[C, F]):
         thread: bool = False,
     ) -> Callable[[F], F]: ...
     def __call__(self, fn: F | None = None, /, **options: Any) -> F | Callable[[F], F]:
-        """Register a hook at this point, with the options of `Hooks.register`."""
+        """Register a hook at this point, with the options of `HookRegistry.register`."""
 
         def add(fn: F) -> F:
             self.hooks.register(self.point.name, fn, **options)

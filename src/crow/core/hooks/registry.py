@@ -40,6 +40,7 @@ from crow.core.ports import Completion
 from crow.core.session import Reply, Session
 from crow.core.tools import Call, ToolResult
 from crow.core.trace import Record
+from crow.core.validation import short
 from crow.core.verdicts import Answer, Continue, Deny, Ruling
 from crow.core.waits import Waits
 
@@ -67,7 +68,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Options(TypedDict, total=False):
-    """The options of `Hooks.register`."""
+    """The options of `HookRegistry.register`."""
 
     tools: Iterable[str] | None
     order: int
@@ -78,7 +79,7 @@ class Options(TypedDict, total=False):
     owner: Owner | None
 
 
-class Hooks:
+class HookRegistry:
     """Every point with the hooks that hang there, on an agent or on one session alone.
 
     Each point is also an attribute that registers a hook, so that a type checker refuses a wrong
@@ -118,9 +119,9 @@ class Hooks:
 
     def __init__(
         self,
-        parent: Hooks | None = None,
+        parent: HookRegistry | None = None,
         *,
-        agent: Hooks | None = None,
+        agent: HookRegistry | None = None,
         session: Session | None = None,
     ) -> None:
         self.parent = parent
@@ -203,6 +204,12 @@ class Hooks:
     def __getitem__(self, event: str) -> Any:
         """The point of this name, whatever its kind: ``agent.hooks["TaskCreated"].fire(ctx)``."""
         return self._lookup(event)[0]
+
+    def __repr__(self) -> str:
+        """How many hooks hang here, and at which events."""
+        here = {name: len(point.entries) for name, point in self.points.items() if point.entries}
+        told = ", ".join(f"{name} {count}" for name, count in here.items())
+        return f"<HookRegistry: {told or 'no hooks'}>"
 
     def __iter__(self) -> Any:
         """Every hook, point by point, in the order in which they run."""
@@ -297,11 +304,12 @@ class Hooks:
         wanted = hook_point.context
         ctx = await moment_of(wanted, self.host, self.session, given)
         if hook_point.point.kind == "wrap" or ctx is None:
-            told = f"{event} takes a {wanted.__name__}"
+            own = {ToolContext: " or a Call", RunContext: " or a prompt"}.get(wanted, "")
+            told = f"{event} takes a {wanted.__name__}{own}, not {short(given)}"
             raise HookError(f"{told}: await agent.hooks[{event!r}].fire(...)")
         said = await hook_point.fire(ctx)
-        match given[0], ctx:
-            case Call(args=own), ToolContext(args=args) if own != args:
+        match given, ctx:
+            case (Call(args=own), *_), ToolContext(args=args) if own != args:
                 own.clear()
                 own.update(args)
             case _:
@@ -349,7 +357,7 @@ class Hooks:
         Classes do not count: a module that imports `Stop` has no hook of that name. Of another
         registry all hooks are registered that it has by now.
         """
-        if isinstance(thing, Hooks):
+        if isinstance(thing, HookRegistry):
             for hook in (*thing, *thing._waiting):  # noqa: SLF001 - its own class
                 self._add(hook.again(owner))
             return
@@ -389,12 +397,12 @@ class Hooks:
         hook_point.root = root
         return hook_point
 
-    def around(self, session: Session | None) -> Iterator[Hooks]:
+    def around(self, session: Session | None) -> Iterator[HookRegistry]:
         """Those of a session, of this agent, and of those that they work for."""
         for each in session.line if session else ():
             if each.hung is not None:
                 yield each.hung.hooks
-        hooks: Hooks | None = self
+        hooks: HookRegistry | None = self
         while hooks is not None:
             yield hooks
             hooks = hooks.parent
@@ -430,9 +438,6 @@ class Hooks:
             self._unhang(hook)
         for name in [key for key, definer in self._defined.items() if belongs(definer)]:
             self._undefine(name)
-
-
-HookRegistry = Hooks
 
 
 def _belongs(one: Owner, owner: Owner) -> bool:

@@ -53,6 +53,7 @@ class Shape:
 
 TEXT = Shape(str, "text")
 TRUTH = Shape(bool, "true or false")
+NUMBER = Shape(int | float, "a number")
 OBJECT = Shape(dict, "an object")
 LIST = Shape(list, "a list")
 ANYTHING = Shape()
@@ -79,6 +80,8 @@ OUTPUT: Mapping[str, Shape] = {
     "decision": Shape(choices=("approve", "block")),
     "reason": TEXT,
     "hookSpecificOutput": OBJECT,
+    "async": TRUTH,
+    "asyncTimeout": NUMBER,
 }
 """The words of the JSON that hooks of settings files print."""
 SPECIFIC: Mapping[str, Shape] = {
@@ -127,8 +130,8 @@ REASONS: Mapping[str, tuple[str, ...]] = {
 }
 """What is a reason for something, and for which of what may stand beside it."""
 NONE: Mapping[str, Any] = {}
-ANSWER: Mapping[str, Shape] = {**OUTPUT, **RESULT, "continue_": TRUTH}
-"""The words of a dict, which may be either; ``continue_`` is for who cannot write ``continue``."""
+ANSWER: Mapping[str, Shape] = {**OUTPUT, **RESULT, "continue_": TRUTH, "async_": TRUTH}
+"""The words of a dict, which may be either; ``continue_`` and ``async_`` are no keywords."""
 OTHERWISE = {
     "permissionDecision": "permissionBehavior",
     "permissionDecisionReason": "hookPermissionDecisionReason",
@@ -388,10 +391,18 @@ def _complain(said: Said, view: Any, value: Any) -> None:
     said.contexts.append(f"blocking error: {_text(value) or BLOCKED}")
 
 
+def _tell_user(said: Said, view: Any, value: Any) -> None:
+    said.notices.append(f"blocking error: {_text(value) or BLOCKED}")
+
+
 def _stop(said: Said, view: Any, value: Any) -> None:
-    if value and view.run is None:
+    if view.run is None:
         raise TypeError(f"there is no run to end at {view.moment}")
     said.stop = said.words.get("stopReason") or ENDED
+
+
+def _stop_ended(said: Said, view: Any, value: Any) -> None:
+    raise TypeError(f"the run has ended by itself before {view.moment}")
 
 
 def _stop_here(said: Said, view: Any, value: Any) -> None:
@@ -400,6 +411,10 @@ def _stop_here(said: Said, view: Any, value: Any) -> None:
 
 def _inform(said: Said, view: Any, value: Any) -> None:
     said.contexts += [value] if value else []
+
+
+def _inform_nobody(said: Said, view: Any, value: Any) -> None:
+    raise TypeError("the session ends, and no model will be told: use 'systemMessage'")
 
 
 def _notify(said: Said, view: Any, value: Any) -> None:
@@ -464,11 +479,21 @@ HANDLERS: Mapping[str, Mapping[str, Handler]] = {
         "after_llm_response": _end,
         "after_tool": _complain,
         "after_turn": _end,
+        ANYWHERE: _tell_user,
     },
-    "preventContinuation": {"gate": _stop_here, ANYWHERE: _stop},
+    "preventContinuation": {
+        "gate": _stop_here,
+        "after_loop": _stop_ended,
+        "after_run": _stop_ended,
+        ANYWHERE: _stop,
+    },
     "stopReason": {ANYWHERE: _nothing},
     "outcome": {ANYWHERE: _nothing},
-    "additionalContext": {"continue": _go_on, ANYWHERE: _inform},
+    "additionalContext": {
+        "continue": _go_on,
+        "on_session_end": _inform_nobody,
+        ANYWHERE: _inform,
+    },
     "message": {ANYWHERE: _notify},
     "systemMessage": {ANYWHERE: _notify},
     "updatedInput": {"before_tool": _change("args"), "on_permission": _change("args")},

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from crow.annotations.arg import Arg as Arg
     from crow.app import build as build
     from crow.core.agent import Agent as Agent
+    from crow.core.catalog import Command as Command
+    from crow.core.catalog import Mode as Mode
+    from crow.core.catalog import PromptSection as PromptSection
     from crow.core.errors import CrowError as CrowError
     from crow.core.errors import ExtensionError as ExtensionError
     from crow.core.errors import HookError as HookError
@@ -58,9 +61,6 @@ if TYPE_CHECKING:
     from crow.core.ports import Request as Request
     from crow.core.ports import Tool as Tool
     from crow.core.ports import ToolEnvironment as ToolEnvironment
-    from crow.core.scope import Command as Command
-    from crow.core.scope import Mode as Mode
-    from crow.core.scope import PromptSection as PromptSection
     from crow.core.session import Key as Key
     from crow.core.session import Reply as Reply
     from crow.core.session import Session as Session
@@ -101,7 +101,7 @@ _ROOMS = {
     "crow.core.hooks.agent_hook": "AgentHook",
     "crow.core.hooks.points": "Point",
     "crow.core.ports": "Client Completion LLM NullClient Request Tool ToolEnvironment",
-    "crow.core.scope": "Command Mode PromptSection",
+    "crow.core.catalog": "Command Mode PromptSection",
     "crow.core.session": "Key Reply Session SessionInfo Store",
     "crow.core.tools": "Call ToolResult",
     "crow.core.trace": "Record",

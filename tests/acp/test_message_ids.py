@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from crow import Agent, Deny
-from crow.core.scope import Command
+from crow.core.catalog import Command
 from crow.core.verdicts import Answer
 from crow.testing import FakeEditor, ScriptedModel
 

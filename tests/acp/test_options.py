@@ -12,8 +12,8 @@ import pytest
 from acp import RequestError
 
 from crow import Agent, Continue
+from crow.core.catalog import Mode
 from crow.core.ports import LLM
-from crow.core.scope import Mode
 from crow.extensions import CompactionHook
 from crow.llm import Routed
 from crow.testing import FakeEditor, ScriptedModel, text

@@ -10,11 +10,11 @@ import pytest
 from acp import RequestError
 
 from crow import Agent, Answer, Ask, tool
+from crow.core.catalog import Command, Mode
 from crow.core.events import PlanChanged, PlanEntry
 from crow.core.hooks.contexts import ConfigContext, SessionContext
 from crow.core.messages import Usage
 from crow.core.ports import ToolEnvironment
-from crow.core.scope import Command, Mode
 from crow.extensions.persistence import PersistenceHook
 from crow.testing import FakeEditor, ScriptedModel, call, text
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from crow.core.agent import Agent
+from crow.core.catalog import Command, Mode, PromptSection
 from crow.core.errors import ExtensionError, HookError, ModelError, SessionError
 from crow.core.events import ConfigChanged, Notice, TextDelta
 from crow.core.hooks.contexts import ConfigContext
-from crow.core.scope import Command, Mode, PromptSection
 from crow.core.session import Session
 from crow.core.verdicts import Allow, Answer, Ask, Deny, Stop
 from crow.extensions import SystemPromptHook

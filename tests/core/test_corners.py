@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from crow.core.agent import Agent
+from crow.core.catalog import Command
 from crow.core.errors import HookError, ModelError
 from crow.core.hooks.points import Point
 from crow.core.messages import Usage, is_prompt
 from crow.core.ports import NullClient, Question, Request
-from crow.core.scope import Command
 from crow.core.tasks import Clock
 from crow.core.validation import mismatch
 from crow.core.verdicts import Allow, Answer, Ask, Continue, Deny, Stop

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from crow.core.agent import Agent
+from crow.core.catalog import Command
 from crow.core.errors import ExtensionError, HookError
 from crow.core.events import TextDelta
 from crow.core.hooks.agent_hook import POINTS
 from crow.core.hooks.context import Context, RunContext
 from crow.core.hooks.contexts import WorktreeContext
 from crow.core.ports import Completion, NullClient, PermissionRequest
-from crow.core.scope import Command
 from crow.core.session import Reply, Session
 from crow.core.tool_call import run_tool
 from crow.core.tools import ToolResult

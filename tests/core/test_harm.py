@@ -34,13 +34,13 @@ from tests.core.misbehaviour import (
 )
 
 from crow.core.agent import Agent
+from crow.core.catalog import Command
 from crow.core.errors import CrowError, ModelError, SessionError
 from crow.core.hooks.agent_hook import POINTS
 from crow.core.hooks.collect import hook
 from crow.core.hooks.context import Context
 from crow.core.hooks.proxy import View
 from crow.core.ports import Completion
-from crow.core.scope import Command
 from crow.core.session import SUBAGENTS, Session
 from crow.core.tasks import DOING, Spawned
 from crow.core.verdicts import Answer

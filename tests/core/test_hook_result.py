@@ -8,7 +8,7 @@ import pytest
 
 from crow import Agent, Ask, Context, Deny, HookResult, Point, tool
 from crow.core.hooks.agent_hook import POINTS
-from crow.core.hooks.result import understood
+from crow.core.hooks.effects import understood
 from crow.events import Notice, TextDelta, TitleChanged
 from crow.keys import FIRST_PROMPT
 from crow.messages import text_of

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from crow import Agent, tool
+from crow.core.catalog import Command, PromptSection
 from crow.core.errors import ExtensionError
-from crow.core.scope import Command, PromptSection
 from crow.testing import ScriptedModel
 
 

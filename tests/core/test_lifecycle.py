@@ -8,9 +8,9 @@ import pytest
 from inline_snapshot import snapshot
 
 from crow.core.agent import Agent
+from crow.core.catalog import Command
 from crow.core.errors import ModelError
 from crow.core.hooks.contexts import WorktreeContext
-from crow.core.scope import Command
 from crow.core.verdicts import Ask, Deny
 from crow.testing import ScriptedModel, call
 

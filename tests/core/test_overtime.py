@@ -14,12 +14,12 @@ import pytest
 
 from crow import tool
 from crow.core.agent import Agent
+from crow.core.catalog import Command
 from crow.core.errors import HookError
 from crow.core.events import ToolProgress
 from crow.core.hooks.agent_hook import POINTS
 from crow.core.hooks.contexts import ToolContext
 from crow.core.ports import Completion, Delta, Request
-from crow.core.scope import Command
 from crow.core.tasks import Errand
 from crow.core.tools import ToolResult
 from crow.core.verdicts import Allow, Ask, Deny

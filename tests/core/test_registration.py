@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from crow.core.agent import Agent
+from crow.core.catalog import Command
 from crow.core.errors import ExtensionError, HookError
 from crow.core.events import Notice
 from crow.core.hooks.agent_hook import ELSEWHERE, POINTS, AgentHook
@@ -17,7 +18,6 @@ from crow.core.hooks.contexts import ToolContext
 from crow.core.hooks.points import Point
 from crow.core.hooks.registry import FIRST, LAST, HookRegistry
 from crow.core.ports import NullClient, Question
-from crow.core.scope import Command
 from crow.core.tools import Call
 from crow.core.verdicts import Allow, Answer, Ask, Deny
 from crow.testing import ScriptedModel, call

@@ -10,13 +10,13 @@ import pytest
 from inline_snapshot import snapshot
 
 from crow import Agent, Allow, Answer, Deny, Stop, tool
+from crow.core.catalog import Mode
 from crow.core.errors import ModelError
 from crow.core.events import CommandsChanged, ConfigChanged, Event, Notice, ToolEnded, ToolPending
 from crow.core.extensions import Found
 from crow.core.hooks.contexts import CwdContext, ToolContext
 from crow.core.messages import text_of
 from crow.core.ports import NullClient
-from crow.core.scope import Mode
 from crow.extensions import CommandsHook, PermissionsHook, PersistenceHook, SystemPromptHook
 from crow.extensions.commands.recipe import Recipe, stamps
 from crow.project.trust import trust

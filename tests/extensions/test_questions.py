@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from crow import Agent
-from crow.core.scope import Mode
+from crow.core.catalog import Mode
 from crow.extensions import PermissionsHook, PersistenceHook, QuestionsHook
 from crow.testing import FakeEditor, ScriptedModel, call
 

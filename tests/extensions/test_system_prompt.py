@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from crow import Agent, Command, ExtensionError, tool
+from crow.core.catalog import PromptSection
 from crow.core.events import Notice
 from crow.core.ports import NullClient
-from crow.core.scope import PromptSection
 from crow.core.session import Session
 from crow.core.tools import ToolKind
 from crow.extensions import SystemPromptHook

@@ -7,9 +7,9 @@ from typing import Any
 
 from crow.acp.jsonrpc import Message
 from crow.core.agent import Agent
+from crow.core.catalog import Mode
 from crow.core.errors import ModelError
 from crow.core.ports import LLM
-from crow.core.scope import Mode
 from crow.core.session import Session
 
 MODE = "mode"

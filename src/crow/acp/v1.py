@@ -21,9 +21,9 @@ from crow.acp.tool_calls import (
     text,
     tool_call_update,
 )
+from crow.core.catalog import Mode
 from crow.core.events import Compacted, ConfigChanged, Notice, Retrying, ToolProgress
 from crow.core.ports import Option, PermissionRequest, Question
-from crow.core.scope import Mode
 from crow.core.session import Reply
 from crow.core.tools import Diff, Outcome, ToolResult
 

@@ -21,8 +21,8 @@ from crow.app.models import keys_of, model_of, models_of, secrets_of
 from crow.app.rules import place_of, rules_of
 from crow.app.settings_updater import SettingsUpdater, export
 from crow.core.agent import Agent, ChatClient
+from crow.core.catalog import Mode
 from crow.core.ports import LLM
-from crow.core.scope import Mode
 from crow.project.home import settle_home
 from crow.settings import Settings, load
 

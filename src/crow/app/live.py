@@ -16,12 +16,12 @@ from crow.app.loading import Sources
 from crow.app.session_settings import NAME, SessionSettings, ground_of
 from crow.app.settings_updater import Applied, SettingsUpdater
 from crow.core.agent import Agent
+from crow.core.catalog import Command
 from crow.core.events import ConfigChanged
 from crow.core.hooks.collect import hook
 from crow.core.hooks.context import Context, RunContext
 from crow.core.hooks.contexts import CommandContext, ConfigContext, SessionContext, ToolContext
 from crow.core.hooks.registry import FIRST
-from crow.core.scope import Command
 from crow.core.session import Session
 from crow.core.verdicts import Answer, Deny
 from crow.project.trust import (

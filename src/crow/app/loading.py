@@ -13,10 +13,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from crow.core.agent import Agent
+from crow.core.catalog import is_tool
 from crow.core.errors import CrowError, ExtensionError, raised_at
 from crow.core.frozen import frozen
 from crow.core.hooks.collect import MARK
-from crow.core.scope import is_tool
 from crow.entry_points import GROUP, GROUPS, entry_points
 from crow.settings.files import Stamp, stamp
 

@@ -180,7 +180,7 @@ async def held(session: Session) -> str:
 
 def offer_leaving(agent: Agent, session: Session) -> None:
     """List the words that leave among the commands, where nobody else has taken them."""
-    from crow.core.scope import Command
+    from crow.core.catalog import Command
 
     for name in LEAVING:
         if name not in agent.commands_of(session):

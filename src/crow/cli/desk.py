@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from crow.cli.rewinding import BACK, UNTOUCHED, Going, is_keepers, keeper_of
 from crow.cli.stored import able, stored, whole_id
+from crow.core.catalog import Command
 from crow.core.errors import CrowError
 from crow.core.frozen import frozen
 from crow.core.ports import Question
-from crow.core.scope import Command
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent

@@ -9,8 +9,8 @@ from collections.abc import Coroutine, Iterable, Mapping
 from types import MappingProxyType, TracebackType
 from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
 
+from crow.core.catalog import AnyCatalog, Mode, PromptSection
 from crow.core.closing import end, forget, who_waits
-from crow.core.configure import configure
 from crow.core.errors import ExtensionError, ModelError, SessionError, nearest
 from crow.core.events import Notice
 from crow.core.extensions import Found
@@ -23,7 +23,7 @@ from crow.core.hooks.work import is_own, refuse_own
 from crow.core.messages import Content, ToolSpec, prompt_of, sendable
 from crow.core.ports import LLM, Client, NullClient, Request, SlashCommand, Tool
 from crow.core.prompt import answer, follow_up, following
-from crow.core.scope import AnyCatalog, Mode, PromptSection, Scope
+from crow.core.scope import Scope
 from crow.core.session import Host, Reply, Session, Store
 from crow.core.tasks import nobodys
 from crow.core.tool_call import call_tools
@@ -497,6 +497,8 @@ class Agent(Host):
 
     async def configure(self, session: Session, **changes: Any) -> str | None:
         """Change ``model``, ``mode`` or an option; the reason where a hook objects."""
+        from crow.core.configure import configure
+
         return await configure(self, session, changes)
 
     def context_window(self, session: Session) -> int | None:

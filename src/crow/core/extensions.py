@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, TypeVar
 
@@ -149,3 +149,62 @@ class Lifespan:
         if inspect.isasyncgenfunction(self._make):
             return asynccontextmanager(self._make)(self._host)
         return self._make(self._host)
+
+
+class Lifespans:
+    """What the extensions of an agent or a session hold, by their names, in the order of use."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, Lifespan] = {}
+        self._removed: list[Lifespan] = []
+        self._entering = asyncio.Lock()
+
+    def hold(self, name: str, thing: object, host: object) -> None:
+        """Take up the lifespan of an extension that has one; it is not entered yet."""
+        lifespan = getattr(thing, "lifespan", None)
+        if lifespan is not None:
+            self._held[name] = Lifespan(name, lifespan, host)
+
+    def drop(self, name: str) -> None:
+        """Hold what an extension has no longer; what was entered is left later."""
+        lifespan = self._held.pop(name, None)
+        if lifespan is not None and lifespan.entered:
+            self._removed.append(lifespan)
+
+    def take(self, names: Iterable[str]) -> dict[str, Lifespan]:
+        """Take those of some extensions out of here, as they are."""
+        return {name: self._held.pop(name) for name in names if name in self._held}
+
+    def restore(self, taken: Mapping[str, Lifespan], order: Iterable[str]) -> None:
+        """Hold again what was taken out, all in the order of these names."""
+        known = {**self._held, **taken}
+        self._held = {name: known[name] for name in order if name in known}
+
+    async def enter(self) -> None:
+        """Enter those that are not entered yet."""
+        if not self._held:
+            return
+        async with self._entering:
+            for lifespan in list(self._held.values()):
+                if not lifespan.entered:
+                    await lifespan.enter()
+
+    async def leave(self, name: str) -> None:
+        """Leave that of one extension, also of one that was removed."""
+        held = self._held.pop(name, None)
+        await self.leave_removed({name})
+        if held is not None:
+            await held.leave()
+
+    async def leave_removed(self, names: Collection[str]) -> None:
+        """Leave those of these names whose extensions were removed."""
+        for lifespan in [one for one in self._removed if one.name in names]:
+            self._removed.remove(lifespan)
+            await lifespan.leave()
+
+    async def close(self) -> None:
+        """Leave every one, the last entered first."""
+        for lifespan in reversed([*self._removed, *self._held.values()]):
+            await lifespan.leave()
+        self._removed.clear()
+        self._held.clear()

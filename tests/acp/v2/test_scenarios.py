@@ -11,10 +11,10 @@ import pytest
 from acp.exceptions import RequestError
 
 from crow import Agent, Ask, Deny
+from crow.core.catalog import Command
 from crow.core.errors import ModelError
 from crow.core.events import TextDelta
 from crow.core.ports import Request
-from crow.core.scope import Command
 from crow.core.verdicts import Answer
 from crow.extensions.persistence import PersistenceHook
 from crow.extensions.plan import PlanHook

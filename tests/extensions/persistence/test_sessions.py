@@ -11,6 +11,7 @@ import apsw
 import pytest
 
 from crow.core.agent import Agent
+from crow.core.catalog import Command
 from crow.core.errors import SessionError
 from crow.core.events import (
     Event,
@@ -25,7 +26,6 @@ from crow.core.events import (
 )
 from crow.core.messages import tool_answer, user
 from crow.core.ports import NullClient
-from crow.core.scope import Command
 from crow.core.session import Session
 from crow.core.verdicts import Answer, Deny
 from crow.extensions import PersistenceHook

@@ -13,10 +13,10 @@ from tests.extensions.shell_hooks.conftest import Stage, given, runs_of, specifi
 
 from crow import Agent, tool
 from crow.core.agent import Agent as CoreAgent
+from crow.core.catalog import Command
 from crow.core.errors import ModelError
 from crow.core.hooks.context import Context
 from crow.core.hooks.contexts import NotificationContext
-from crow.core.scope import Command
 from crow.extensions import (
     CommandsHook,
     InstructionsHook,

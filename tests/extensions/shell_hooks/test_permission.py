@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.extensions.shell_hooks.conftest import Stage, given, specific
 
-from crow.core.scope import Mode
+from crow.core.catalog import Mode
 from crow.extensions import PermissionsHook
 from crow.testing import call
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.extensions.shell_hooks.conftest import Stage, given
 
-from crow.core.scope import Command
+from crow.core.catalog import Command
 from crow.extensions import PersistenceHook
 from crow.testing import call, text
 

@@ -10,9 +10,9 @@ from weakref import WeakValueDictionary
 
 from crow.acp.listen.shared_session import GIVEN, SharedSession
 from crow.acp.session_access import PEN
+from crow.core.catalog import Command
 from crow.core.events import UserMessage
 from crow.core.messages import is_prompt
-from crow.core.scope import Command
 from crow.core.verdicts import Answer
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from crow.core.hooks.moment import calls
 from crow.core.hooks.points import Point, deny
 from crow.core.hooks.proxy import lend, seen
 from crow.core.hooks.report import Ran, described, excused, note, report
-from crow.core.hooks.result import HookResult, Said, is_result, understood
+from crow.core.hooks.result import HookResult, Said, is_result
 from crow.core.validation import check, short
 from crow.core.verdicts import (
     NO_RULING,
@@ -280,6 +280,13 @@ async def listen(hook: Hook, ctx: C, view: C, ran: Ran | None, point: Point) -> 
         await said.tell(view)
     elif point.kind == "watch" and isinstance(ran.answer, Stop):
         view.stop(str(ran.answer.reason))
+
+
+def understood(point: Point, view: Any, answer: HookResult | dict[str, Any]) -> Said:
+    """What an answer in Claude Code's words comes to; these are read when they are first used."""
+    from crow.core.hooks import effects
+
+    return effects.understood(point, view, answer)
 
 
 def looked(point: Point, view: Context, answer: object) -> Said | None:

@@ -153,6 +153,6 @@ def _several(text: str) -> Output | None:
     if len(lines) < 2:
         return None
     for line in lines:
-        if isinstance(line, dict) and not HookResult.PRINTED.isdisjoint(cast("Fields", line)):
+        if isinstance(line, dict) and HookResult.is_printed(cast("Fields", line)):
             return Output(fault="several JSON objects, where one is wanted", unread=True)
     return Output(plain=text)

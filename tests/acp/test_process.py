@@ -194,6 +194,23 @@ def test_what_was_asked_before_the_end_of_input_is_answered(command: Any, tmp_pa
     assert b"Traceback" not in ended.stderr
 
 
+NEVER = """
+from crow.acp import serve_stdio
+def build():
+    time.sleep(3600)
+serve_stdio(build)
+"""
+
+
+@pytest.mark.rule("no orphans")
+def test_a_client_that_greets_and_leaves_need_not_wait_for_the_agent(command: Any) -> None:
+    """The process ends although nothing is built yet, and the greeting was answered."""
+    ended = converse(command("", NEVER), HELLO)
+    assert ended.returncode == 0
+    assert [message["id"] for message in answers(ended.stdout)] == [0]
+    assert ended.stderr == b""
+
+
 class Running:
     """An agent's process in the middle of a turn."""
 

@@ -48,15 +48,16 @@ async def run_agent(
         link.close()
 
 
-def open_stdio(offer: AgentCapabilities) -> StdioTransport:
+def open_stdio(offer: AgentCapabilities, *, is_command: bool = False) -> StdioTransport:
     """Claim standard input and output, and answer ``initialize`` from now on.
 
-    The earlier the better: whatever is imported or printed after this disturbs nobody.
+    The earlier the better: whatever is imported or printed after this disturbs nobody. With
+    ``is_command`` the process ends at once when a client leaves that has only greeted.
     """
     from crow.acp.stdio import StdioTransport, claim_stdio
 
     source, sink = claim_stdio()
-    return StdioTransport(source, sink, offer, last_gasp=LAST_GASP)
+    return StdioTransport(source, sink, offer, last_gasp=LAST_GASP, is_command=is_command)
 
 
 def serve_stdio(build: Callable[[], Agent], offer: AgentCapabilities | None = None) -> int:
@@ -70,7 +71,8 @@ def serve_stdio(build: Callable[[], Agent], offer: AgentCapabilities | None = No
     from crow.acp.initialize import AgentCapabilities
     from crow.acp.stdio import hearing_signals
 
-    link = hearing_signals(lambda: open_stdio(offer or AgentCapabilities(store=True, mcp=True)))
+    offered = offer or AgentCapabilities(store=True, mcp=True)
+    link = hearing_signals(lambda: open_stdio(offered, is_command=True))
     import asyncio
 
     async def main() -> int:

@@ -34,14 +34,22 @@ class StdioTransport:
     Answers ``initialize`` and what is no message by itself; ``hello`` holds the parameters of the
     last ``initialize``. Everything else comes out of `receive`. With ``last_gasp`` the process
     is ended that many seconds after `hang_up` (and after `start`), whatever it still does, unless
-    `close` came first. ``parent`` is the process that had started this one when the link was made,
+    `close` came first; with ``is_command`` at once, where a client has greeted and left without asking
+    for anything before `start`. ``parent`` is the process that had started this one when the link was made,
     ``loss`` why nothing can be written to a client that has not left.
     """
 
     def __init__(
-        self, source: int, sink: int, offer: AgentCapabilities, *, last_gasp: float | None = None
+        self,
+        source: int,
+        sink: int,
+        offer: AgentCapabilities,
+        *,
+        last_gasp: float | None = None,
+        is_command: bool = False,
     ) -> None:
         self.offer = offer
+        self.is_command = is_command
         self.hello: Message = {}
         self.parent = os.getppid()
         self.loss: OSError | None = None
@@ -59,7 +67,8 @@ class StdioTransport:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wake: Callable[[], object] | None = None
         Thread(target=self._read, name="crow-acp-reader", daemon=True).start()
-        Thread(target=self._write, name="crow-acp-writer", daemon=True).start()
+        self._writer = Thread(target=self._write, name="crow-acp-writer", daemon=True)
+        self._writer.start()
         if last_gasp is not None:
             Thread(target=self._end, args=(last_gasp,), name="crow-acp-end", daemon=True).start()
 
@@ -156,8 +165,15 @@ class StdioTransport:
 
     # the thread that ends the process
 
+    def _is_wanted(self) -> bool:
+        return self._started.is_set() or any(message is not None for message in self._inbox)
+
     def _end(self, last_gasp: float) -> None:
         self._hung_up.get()
+        if self.is_command and self.hello and not self._is_wanted():
+            self._outgoing.put(None)
+            self._writer.join(last_gasp)
+            os._exit(self.report())
         self._started.wait(START)
         if not self._closed.wait(last_gasp):
             os._exit(self.loss is not None)

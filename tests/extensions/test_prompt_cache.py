@@ -399,3 +399,35 @@ async def test_a_tool_that_comes_late_is_told_whatever_else_was_set(refused: boo
     await agent.configure(session, mode="careful")
     await agent.run("Go on", session=session)
     assert [(each["why"], each["expected"]) for each in breaks(session)] == [("tools", False)]
+
+
+@pytest.mark.parametrize("is_wrap", [True, False])
+async def test_who_adds_at_the_tail_is_not_named_for_what_another_did_in_front(
+    agent_of: AgentOf, is_wrap: bool
+):
+    asked = 0
+
+    def adds_at_the_tail(ctx: Any) -> Any:
+        return [*ctx.messages, {"role": "user", "content": "Be brief."}]
+
+    def changed(ctx: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        return [{"role": "system", "content": f"request {asked}"}, *ctx.messages]
+
+    def changes_the_head(ctx: Any) -> Any:
+        return changed(ctx)
+
+    async def changes_the_head_around(ctx: Any, call_next: Any) -> Any:
+        ctx.messages = changed(ctx)
+        return await call_next()
+
+    agent = agent_of("1", "2", hooks=[PromptCacheHook()], tools=[])
+    agent.hooks.register("before_llm_request", adds_at_the_tail)
+    if is_wrap:
+        agent.hooks.register("around_llm_request", changes_the_head_around)
+    else:
+        agent.hooks.register("before_llm_request", changes_the_head)
+    session = await play(agent)
+    assert [each["from_message"] for each in breaks(session)] == [1]
+    assert breaks(session)[0]["by"].startswith("the hook changes_the_head")

@@ -542,7 +542,7 @@ async def test_a_request_whose_pieces_a_wrong_assignment_cut_off_is_made_anew(wa
 
 
 async def test_what_was_paid_for_a_reply_is_told_where_a_wrap_gives_it_without_its_usage(watcher):
-    paid = {"input_tokens": 900, "output_tokens": 100, "total_tokens": 1000}
+    paid: Usage = {"input_tokens": 900, "output_tokens": 100, "total_tokens": 1000}
 
     async def keeps(call_next: Any) -> Any:
         return replace(await call_next(), usage=None)

@@ -79,3 +79,19 @@ def test_no_order_of_hooks_changes_what_comes_of_a_call(hung: Any, random: Any):
     assert asked == (asks and not closed)
     assert ran == ([{"text": "a"}] if ended == "ok" else [])
     assert stop_reason == ("hook_stopped" if strictest == 6 else "end_turn")
+
+
+async def test_a_question_is_not_spared_by_arguments_that_nobody_would_ask_about():
+    def judges(ctx: Any) -> Any:
+        return Allow() if ctx.args["text"] == "harmless" else Ask("sure?", rule="echo")
+
+    def rewrites(ctx: Any) -> None:
+        ctx.args = {"text": "harmless"}
+
+    echo, watcher = Echo(), Watcher()
+    async with Agent(ScriptedModel(call("echo", text="a"), "done"), tools=[echo]) as agent:
+        agent.hooks.register("before_tool", judges, judge=True)
+        agent.hooks.register("on_permission", rewrites)
+        await agent.prompt(await agent.new_session(client=watcher), "go")
+    assert echo.ran == []
+    assert [request.args for request in watcher.asked] == [{"text": "harmless"}]

@@ -23,7 +23,7 @@ from crow import (
     Usage,
 )
 from crow.core.hooks.pieces import ANEW
-from crow.events import ALLOW_ONCE, REJECT_ONCE, ThoughtDelta, ToolStarted
+from crow.events import ALLOW_ONCE, REJECT_ONCE, ThoughtDelta, ToolStarted, UsageReported
 from crow.testing import ScriptedModel, call, text
 
 HERE = re.escape(__file__)
@@ -539,3 +539,18 @@ async def test_a_request_whose_pieces_a_wrong_assignment_cut_off_is_made_anew(wa
     reply = await agent.prompt(await agent.new_session(client=watcher), "go")
     assert (reply.stop_reason, reply.text) == ("end_turn", "again")
     assert "".join(watcher.texts) == f"one two{ANEW}again"
+
+
+async def test_what_was_paid_for_a_reply_is_told_where_a_wrap_gives_it_without_its_usage(watcher):
+    paid: Usage = {"input_tokens": 900, "output_tokens": 100, "total_tokens": 1000}
+
+    async def keeps(call_next: Any) -> Any:
+        return replace(await call_next(), usage=None)
+
+    model = ScriptedModel(text("Hello", usage=paid))
+    async with Agent(model, tools=[]) as agent:
+        agent.hooks.register("around_llm_request", keeps)
+        session = await agent.new_session(client=watcher)
+        await agent.prompt(session, "Hi")
+    assert session.tokens(2000)["total_tokens"] == 1000
+    assert [e.last for e in watcher.events if isinstance(e, UsageReported)] == [paid]

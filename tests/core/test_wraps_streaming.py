@@ -400,3 +400,20 @@ async def test_a_hook_that_swallows_a_cancellation_gets_no_further_piece(played,
         reply = await run
     assert (reply.stop_reason, watcher.text) == ("cancelled", "one ")
     assert session.messages[1]["content"] == "one "
+
+
+async def test_an_attempt_that_a_hook_gave_no_more_time_is_thrown_away_when_the_next_is_begun():
+    async def hurries(call_next: Any) -> Any:
+        try:
+            async with asyncio.timeout(0.02):
+                async for piece in call_next():
+                    yield piece
+        except TimeoutError:
+            async for piece in call_next(model="quick"):
+                yield piece
+
+    model = ScriptedModel(["Hel", delay(5), "lo"], "Hello")
+    async with Agent(model, tools=[]) as agent:
+        agent.hooks.register("around_llm_request", hurries)
+        reply = await agent.run("Hi")
+    assert reply.text == "Hello"

@@ -351,3 +351,83 @@ async def test_cost_and_context_tell_of_it(agent_of: AgentOf):
     assert "request 2: the hook stamp.before_llm_request changed the system message" in cost
     assert "\ncached prefix: broken once, about " in context
     assert "request 2: the hook stamp.before_llm_request changed the system message" in context
+
+
+@pytest.mark.parametrize("part", ["messages", "tools", "params"])
+async def test_a_wrap_that_asks_another_request_is_named(agent_of: AgentOf, part: str):
+    asked = 0
+
+    async def asks_another(ctx: Any, call_next: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        head = {"role": "system", "content": f"request {asked}"}
+        changes: dict[str, Any] = {
+            "messages": [head, *ctx.messages],
+            "tools": ctx.tools if asked % 2 else [],
+            "params": {"reasoning_effort": "high" if asked % 2 else "low"},
+        }
+        return await call_next(**{part: changes[part]})
+
+    agent = agent_of("1", "2", hooks=[PromptCacheHook()], tools=[step])
+    agent.hooks.register("around_llm_request", asks_another)
+    session = await play(agent)
+    assert [(each["why"], each["by"], each["expected"]) for each in breaks(session)] == [
+        ("hook", "the hook asks_another", False)
+    ]
+
+
+async def test_what_a_wrap_asks_beside_the_conversation_breaks_nothing(agent_of: AgentOf):
+    async def asks_beside(call_next: Any) -> Any:
+        reply = await call_next()
+        await call_next(messages=[{"role": "user", "content": f"Sum up: {reply.text}"}])
+        return reply
+
+    agent = agent_of("1", "a", "2", "b", "3", "c", hooks=[PromptCacheHook()], tools=[])
+    agent.hooks.register("around_llm_request", asks_beside)
+    assert breaks(await play(agent, 3)) == []
+
+
+@pytest.mark.parametrize("refused", [False, True])
+async def test_a_tool_that_comes_late_is_told_whatever_else_was_set(refused: bool):
+    class Fixed:
+        def on_config_change(self) -> str | None:
+            return "not now" if refused else None
+
+    agent = Agent(ScriptedModel("1", "2"), hooks=[PromptCacheHook(), Fixed()], tools=[step])
+    session = await play(agent, 1)
+    agent.add_tool(late)
+    await agent.configure(session, mode="careful")
+    await agent.run("Go on", session=session)
+    assert [(each["why"], each["expected"]) for each in breaks(session)] == [("tools", False)]
+
+
+@pytest.mark.parametrize("is_wrap", [True, False])
+async def test_who_adds_at_the_tail_is_not_named_for_what_another_did_in_front(
+    agent_of: AgentOf, is_wrap: bool
+):
+    asked = 0
+
+    def adds_at_the_tail(ctx: Any) -> Any:
+        return [*ctx.messages, {"role": "user", "content": "Be brief."}]
+
+    def changed(ctx: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        return [{"role": "system", "content": f"request {asked}"}, *ctx.messages]
+
+    def changes_the_head(ctx: Any) -> Any:
+        return changed(ctx)
+
+    async def changes_the_head_around(ctx: Any, call_next: Any) -> Any:
+        ctx.messages = changed(ctx)
+        return await call_next()
+
+    agent = agent_of("1", "2", hooks=[PromptCacheHook()], tools=[])
+    agent.hooks.register("before_llm_request", adds_at_the_tail)
+    if is_wrap:
+        agent.hooks.register("around_llm_request", changes_the_head_around)
+    else:
+        agent.hooks.register("before_llm_request", changes_the_head)
+    session = await play(agent)
+    assert [each["from_message"] for each in breaks(session)] == [1]
+    assert breaks(session)[0]["by"].startswith("the hook changes_the_head")

@@ -34,9 +34,9 @@ class StdioTransport:
     Answers ``initialize`` and what is no message by itself; ``hello`` holds the parameters of the
     last ``initialize``. Everything else comes out of `receive`. With ``last_gasp`` the process
     is ended that many seconds after `hang_up` (and after `start`), whatever it still does, unless
-    `close` came first; with ``is_command`` at once, where a client has greeted and left without asking
-    for anything before `start`. ``parent`` is the process that had started this one when the link was made,
-    ``loss`` why nothing can be written to a client that has not left.
+    `close` came first; with ``is_command`` at once, where a client has greeted and left without
+    asking for anything before `start`. ``parent`` is the process that had started this one when the
+    link was made, ``loss`` why nothing can be written to a client that has not left.
     """
 
     def __init__(

@@ -615,7 +615,7 @@ async def test_the_cap_overrides_a_stop_hook_that_never_ends_and_says_so(watcher
 
     assert reply.stop_reason == "end_turn"
     assert len(heard) == 1
-    assert heard[0].startswith("stop_cap: kept going 8 times by a stop hook")
+    assert heard[0].startswith("stop_cap: kept going 8 times by hooks")
     (notice,) = [event for event in watcher.events if isinstance(event, Notice)]
     assert f"stop_cap: {notice.text}" == heard[0]
 

@@ -238,12 +238,6 @@ class OwnList(list[V]):
         return taken
 
 
-class Inbox(OwnList[V]):
-    """A list to which everybody may add, and from which its owner takes."""
-
-    __slots__ = ()
-
-
 class OwnSet(set[V]):
     """A set for all to see, which its owner alone changes."""
 
@@ -281,8 +275,6 @@ for _cls, _names, _no in (
 ):
     for _name in _names:
         setattr(_cls, _name, _no)
-for _name in ("append", "extend", "insert", "__iadd__"):
-    setattr(Inbox, _name, getattr(list, _name))
 
 
 def kept(value: V) -> V:

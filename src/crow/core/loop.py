@@ -6,10 +6,9 @@ It knows when a hook point fires and never what hangs there.
 from __future__ import annotations
 
 from crow.core.hooks.context import RunContext
-from crow.core.messages import Message, context_block, is_prompt
+from crow.core.messages import context_block
 from crow.core.tool_call import run_tools
 from crow.core.turn import ask
-from crow.core.validation import fits
 
 
 async def react(ctx: RunContext) -> None:
@@ -32,9 +31,6 @@ async def turn(ctx: RunContext) -> bool:
 async def go_on(ctx: RunContext) -> bool:
     """True where a hook wants more, or the user said something meanwhile."""
     more = await ctx.agent.hooks.on_stop.fire(ctx)
-    if more is not None:
-        ctx.count += 1
-        ctx.count_in_row += 1
+    if more is not None and more.message:
         await ctx.append(context_block(more.message, "on_stop"))
-    said = filter(fits(Message), ctx.session.pending)
-    return more is not None or any(map(is_prompt, said))
+    return more is not None or bool(ctx.session.pending.prompts(by_hooks=False))

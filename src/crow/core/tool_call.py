@@ -373,7 +373,8 @@ async def answer_calls(ctx: RunContext) -> None:
     """Put the results of the open calls into the history, in source order."""
     await ctx.heal()
     opened = ctx.open.take()
-    ctx.count_in_row = 0 if opened else ctx.count_in_row
+    if opened:
+        ctx.has_called()
     answers = answers_of(opened)
     unanswered = set(ctx.session.unanswered())
     if not answers.keys() <= unanswered:  # somebody went around the methods of the history

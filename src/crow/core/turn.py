@@ -135,10 +135,13 @@ async def show(now: TurnContext, delta: Delta) -> None:
 def count(now: TurnContext, paid: list[Completion]) -> None:
     """Count the reply's tokens, as if it stood in the history already.
 
-    Those of replies that a hook has thrown away were paid as well.
+    Those of replies that a hook has thrown away were paid as well, and so was a reply without its
+    usage that was given just now.
     """
     total, reply, session = now.run.reply, now.reply, now.session
     said = [each for each in paid if (each.text, each.calls) == (reply.text, reply.calls)]
+    if said and reply.usage is None:
+        now.reply = reply = replace(reply, usage=said[-1].usage)
     own = (said or paid or [None])[-1] if reply.usage is not None else None
     for each in paid:
         if each is not own:

@@ -211,11 +211,7 @@ class GuardedSession:
             await ctx.append({"role": "assistant", "content": ctx.reply.text})
         self.texts.clear()
         more = await self.agent.hooks.on_stop.fire(ctx)
-        if more is None:
-            return ""
-        ctx.count += 1
-        ctx.count_in_row += 1
-        return more.message
+        return "" if more is None else more.message
 
     async def end(self, ctx: RunContext) -> None:
         """A prompt is answered."""

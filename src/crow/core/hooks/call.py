@@ -45,7 +45,7 @@ def is_unfinished(hook: Hook, session: Session, ran: Ran) -> bool:
     if ran.error is not None or ran.has_cancelled or session.history.before is not ran.touched:
         return True
     return ran.seconds >= hook.patience or (
-        ran.answer is not None and not hook.instant and hasattr(ran.answer, "__await__")
+        ran.answer is not None and not hook.instant and hasattr(cast(Any, type(ran.answer)), "__await__")
     )
 
 
@@ -158,7 +158,7 @@ async def _answer(hook: Hook, view: Context, around: Around | None, ran: Ran) ->
     if ran.errand is None:
         if ran.seconds > BLOCKING:
             _blocked(hook, view, ran)
-        if not hook.instant and hasattr(answer, "__await__"):
+        if not hook.instant and hasattr(cast(Any, type(answer)), "__await__"):
             answer = _begun(hook, view, answer, ran, task)
     if answer is NOTHING:
         return await _in_time(hook, view, ran)
@@ -315,7 +315,7 @@ async def _in_thread(hook: Hook, view: Context) -> Any:
     answer, error = await future
     if error is not None:
         raise error
-    return await answer if hasattr(answer, "__await__") else answer
+    return await answer if hasattr(cast(Any, type(answer)), "__await__") else answer
 
 
 def _is_cancelled(view: Context) -> bool:

@@ -348,8 +348,6 @@ class RunContext(Context):
             "reply": Reply,
             "stopping": Stopping | None,
             "shown": bool,
-            "count": int,
-            "count_in_row": int,
             "cap": int,
             "owner": str,
             "clock": Clock | None,
@@ -396,6 +394,15 @@ class RunContext(Context):
         if name == "prompt":
             value = kept(value)
         object.__setattr__(self, name, value)
+
+    def keep_going(self) -> None:
+        """Count once more that hooks keep it going, in all and since its last tool call."""
+        object.__setattr__(self, "count", self.count + 1)
+        object.__setattr__(self, "count_in_row", self.count_in_row + 1)
+
+    def has_called(self) -> None:
+        """Note that a tool was called: it goes on for something."""
+        object.__setattr__(self, "count_in_row", 0)
 
     def mark(self, fact: Literal["stored", "holds_lock", "abandoned", "cancelled"]) -> None:
         """Note for the loop that something is so from now on."""

@@ -222,7 +222,7 @@ def _named(fn: Callable[..., Any]) -> str:
 
 def waits(function: Any) -> bool:
     """False for an async function that awaits nothing, so that it needs neither task nor clock."""
-    code = _code_of(function)
+    code = _code_called(function)
     is_async = code is not None and code.co_flags & inspect.CO_COROUTINE
     return code is None or not is_async or any(map(WAITING.__contains__, code.co_code[::2]))
 
@@ -237,8 +237,17 @@ def place_of(function: Any, error: BaseException | None = None) -> str:
 
 
 def _code_of(function: Any) -> CodeType | None:
-    """The code of a function, a method, a partial or an object that can be called."""
-    function = inspect.unwrap(getattr(function, "func", function))
+    """The code that somebody wrote: of what a decorator wraps, too."""
+    return _code_called(inspect.unwrap(_without_arguments(function)))
+
+
+def _without_arguments(function: Any) -> Any:
+    return function.func if isinstance(function, partial) else function
+
+
+def _code_called(function: Any) -> CodeType | None:
+    """The code of a function, a method, a partial or an object that can be called, itself."""
+    function = _without_arguments(function)
     called: Any = getattr(cast(Any, type(function)), "__call__", None)  # noqa: B004 - its code
     for each in (function, called):
         code = getattr(getattr(each, "__func__", each), "__code__", None)

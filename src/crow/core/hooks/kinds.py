@@ -20,6 +20,7 @@ from crow.core.hooks.points import Point, deny
 from crow.core.hooks.proxy import lend, seen
 from crow.core.hooks.report import Ran, described, excused, note, report
 from crow.core.hooks.result import HookResult, Said, is_result
+from crow.core.messages import text_of
 from crow.core.validation import check, short
 from crow.core.verdicts import (
     NO_RULING,
@@ -218,17 +219,23 @@ class StopPoint(
     __slots__ = ()
 
     async def fire(self, ctx: RunContext) -> Continue | None:
-        """All reasons of all hooks as one message; None where the run may end."""
+        """All reasons of all hooks as one message; None where the run may end.
+
+        The message is empty where hooks of other points have put prompts into it: they count, too.
+        """
         reasons: list[str] = []
         for call in calls(self, ctx):
             reasons += await self._consult(ctx, *call)
-        if not reasons or ctx.stopping:
+        said = [text_of(each.get("content")) for each in ctx.session.pending.prompts(by_hooks=True)]
+        if ctx.stopping or not (reasons or said):
             return None
         if ctx.count_in_row >= ctx.cap or ctx.count >= TOTAL_CAP:
-            text = f"kept going {ctx.count} times by a stop hook; ended all the same: {reasons[0]}"
+            why = [*reasons, *said][0]
+            text = f"kept going {ctx.count} times by hooks; ended all the same: {why}"
             await ctx.ui.notify(text, severity="warning")
             await ctx.agent.notify(ctx.session, "stop_cap", text)
             return None
+        ctx.keep_going()
         return Continue("\n\n".join(reasons))
 
     async def _consult(

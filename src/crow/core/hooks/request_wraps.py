@@ -100,7 +100,7 @@ class RequestLayer(Layer):
                     clock.pause()
             heard.reply = task.result()
             yield heard.reply
-        except Exception:
+        except (Exception, asyncio.CancelledError):  # as where its time is over
             self._failed = True
             raise
         finally:

@@ -45,7 +45,9 @@ def is_unfinished(hook: Hook, session: Session, ran: Ran) -> bool:
     if ran.error is not None or ran.has_cancelled or session.history.before is not ran.touched:
         return True
     return ran.seconds >= hook.patience or (
-        ran.answer is not None and not hook.instant and hasattr(cast(Any, type(ran.answer)), "__await__")
+        ran.answer is not None
+        and not hook.instant
+        and hasattr(cast(Any, type(ran.answer)), "__await__")
     )
 
 

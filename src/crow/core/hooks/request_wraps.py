@@ -68,6 +68,8 @@ class RequestLayer(Layer):
     async def _onward(self, new: dict[str, Any] | None, sink: Sink) -> Completion:
         ctx, out = self.ctx, self._out
         if new is not None:
+            others = [name for name in new if new[name] != getattr(ctx.request, name)]
+            self.changed = tuple(dict.fromkeys((*self.changed, *others)))
             ctx = TurnContext(ctx.run, replace(ctx.request, **new))
         if sink != out.put:
             return await self._go(ctx, sink)

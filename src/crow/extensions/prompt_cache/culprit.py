@@ -106,8 +106,9 @@ def _of_tools(ctx: TurnContext, memory: Memory, before: Sent, now: Sent) -> tupl
         by = _of_hooks(ctx, memory, before, now, "tools")
         if by:
             return "hook", by
-    if memory.settings:
-        return "settings", ", ".join(memory.settings)
+    set_since = [each for each in memory.settings if each.holds(ctx.session)]
+    if set_since and set_since[0].tools == before.tools:
+        return "settings", ", ".join(each.name for each in set_since)
     owners = dict.fromkeys(_owner(ctx, name) for name in new_names(before.tools, now.tools))
     return "tools", " and ".join(owners) or "an extension"
 
@@ -135,25 +136,31 @@ def _of_messages(
 
 def _of_hooks(ctx: TurnContext, memory: Memory, before: Sent, now: Sent, part: str) -> str:
     """The hook behind which a request is another one: the first that makes it so, or a wrap."""
-    found = next(_turning(before.stages, now.stages, part), "")
+    index = parting(before.messages, now.messages)
+    found = next(_turning(before.stages, now.stages, part, index), "")
     return f"the hook {found}" if found else _hook_by_record(ctx, memory, part)
 
 
-def _turning(before: Sequence[Stage], now: Sequence[Stage], part: str) -> Iterator[str]:
-    """The hooks that made of what was as before something else, in order."""
+def _turning(
+    before: Sequence[Stage], now: Sequence[Stage], part: str, index: int | None
+) -> Iterator[str]:
+    """The hooks that made of what was as before something else, no further behind, in order."""
     known = {stage.hook: stage for stage in before}
     last = known.get("")
     for stage in now:
         base = known.get(stage.hook, last)
         was = getattr(base or stage, part)
-        if stage.hook and _is_other(was, getattr(stage, part), part):
+        if stage.hook and _is_other(was, getattr(stage, part), part, index):
             yield stage.hook
         last = base
     yield from (hook for hook in known if hook not in {stage.hook for stage in now})
 
 
-def _is_other(was: list[Any], item: list[Any], part: str) -> bool:
-    return was != item if part == "tools" else not begins_with(item, was)
+def _is_other(was: list[Any], item: list[Any], part: str, index: int | None) -> bool:
+    if part == "tools":
+        return was != item
+    at = None if begins_with(item, was) else parting(was, item)
+    return at is not None and (index is None or at <= index)
 
 
 def _hook_by_record(ctx: TurnContext, memory: Memory, part: str) -> str:

@@ -25,6 +25,7 @@ from crow.extensions.prompt_cache.sent import (
     NOTHING,
     Memory,
     Sent,
+    Setting,
     Stage,
 )
 from crow.keys import SYSTEM_PROMPT
@@ -81,7 +82,9 @@ class PromptCacheHook:
     @hook("on_config_change")
     def set(self, ctx: ConfigContext) -> None:
         """Remember what somebody has set."""
-        memory_of(ctx.session).settings.append(ctx.path or ", ".join(ctx.changes))
+        name, changes = (ctx.path, {}) if ctx.path else (", ".join(ctx.changes), ctx.changes)
+        tools = list(ctx.agent.tool_specs(ctx.session))
+        memory_of(ctx.session).settings.append(Setting(name, dict(changes), tools))
 
     # the request
 
@@ -91,19 +94,23 @@ class PromptCacheHook:
         given = ctx.params
         params = {name: given[name] for name in IN_PREFIX if name in given} if given else given
         parts = SYSTEM_PROMPT.get(ctx) or NOTHING
-        sent = Sent(
-            ctx.messages, ctx.tools, params, ctx.session.segment, tuple(memory.stages), parts
-        )
-        memory.asked = (ctx.model or ctx.agent.llm.model, sent)
+        if memory.asked_for != (message_id := ctx.session.next_message_id):
+            memory.asked_for, memory.asked = message_id, []
+        stages = memory.asked[-1][1].stages if memory.asked else tuple(memory.stages)
+        sent = Sent(ctx.messages, ctx.tools, params, ctx.session.segment, stages, parts)
+        memory.asked.append((ctx.model or ctx.agent.llm.model, sent))
         memory.stages.clear()
 
     @hook("after_llm_response", order=FIRST)
     def compare(self, ctx: TurnContext) -> Coroutine[Any, Any, None] | None:
         """Compare an answered request with the one before."""
         memory = memory_of(ctx.session)
-        if memory.asked is None:  # a hook has answered in the model's place
+        if not memory.asked:  # a hook has answered in the model's place
             return None
-        (model, now), memory.asked = memory.asked, None
+        asked, memory.asked = memory.asked, []
+        model, now = asked[-1]
+        if len(asked) > 1:  # what was asked beside the conversation breaks nothing
+            model, now = next((a for a in asked if memory.begins_as_before(*a)), asked[-1])
         usage = ctx.usage or {}
         counts = memory.counts
         counts["requests"] = counts.get("requests", 0) + 1

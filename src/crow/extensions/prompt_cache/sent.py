@@ -51,6 +51,25 @@ class Sent:
         return str(first[0]["content"]) if is_system else None
 
 
+@mutable
+class Setting:
+    """What somebody wanted to set, and what the tools were before that.
+
+    ``changes`` are empty where a file of settings has changed: that holds, whoever wrote it.
+    """
+
+    name: str
+    changes: Mapping[str, Any]
+    tools: list[ToolSpec]
+
+    def holds(self, session: Session) -> bool:
+        """True where it has come to that."""
+        return all(
+            getattr(session, name, session.options.get(name)) == value
+            for name, value in self.changes.items()
+        )
+
+
 def begins_with(now: list[Any], before: list[Any]) -> bool:
     """True where one list of messages is the beginning of the other.
 
@@ -74,20 +93,21 @@ def parting(before: list[Any], now: list[Any]) -> int | None:
 class Memory:
     """What is remembered of a session; what clients and commands find as `PROMPT_CACHE`.
 
-    ``sent`` is the last request that each model has answered, ``asked`` the one that waits for its
-    answer with its model, ``stages`` what hooks have made of it so far. ``traced`` counts the
-    records of the trace up to the last answer. ``replaced`` says what has replaced the history
+    ``sent`` is the last request that each model has answered, ``asked`` those for the message
+    ``asked_for`` that wait for their answer, each with its model, ``stages`` what hooks have made
+    of it so far. ``traced`` counts the records of the trace up to the last answer. ``replaced`` says what has replaced the history
     since, ``settings`` what was set. ``input`` are the reported tokens of the last request.
     """
 
     session: Session
     counts: Counts
     sent: dict[str, Sent] = field(default_factory=dict[str, Sent])
-    asked: tuple[str, Sent] | None = None
+    asked: list[tuple[str, Sent]] = field(default_factory=list[tuple[str, Sent]])
+    asked_for: str = ""
     stages: list[Stage] = field(default_factory=list[Stage])
     traced: int = 0
     replaced: str = ""
-    settings: list[str] = field(default_factory=list[str])
+    settings: list[Setting] = field(default_factory=list[Setting])
     input: int = 0
     hashed: Any = None
 

@@ -95,8 +95,9 @@ class Memory:
 
     ``sent`` is the last request that each model has answered, ``asked`` those for the message
     ``asked_for`` that wait for their answer, each with its model, ``stages`` what hooks have made
-    of it so far. ``traced`` counts the records of the trace up to the last answer. ``replaced`` says what has replaced the history
-    since, ``settings`` what was set. ``input`` are the reported tokens of the last request.
+    of it so far. ``traced`` counts the records of the trace up to the last answer. ``replaced``
+    says what has replaced the history since, ``settings`` what was set. ``input`` are the reported
+    tokens of the last request.
     """
 
     session: Session

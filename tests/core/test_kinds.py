@@ -151,7 +151,9 @@ async def test_rewritten_arguments_that_do_not_fit_the_schema_are_an_error_and_n
     agent.hooks.register("before_tool", lambda ctx: Ask("sure?"), judge=True)
     reply = await agent.run("go", client=watcher)
 
-    assert reply.session.messages[2]["content"] == "echo: 'text' must be string, not 3"
+    told = str(reply.session.messages[2]["content"])
+    assert told.startswith("the hook <lambda> has changed the arguments, and they do not fit: ")
+    assert told.endswith("echo: 'text' must be string, not 3")
     assert not watcher.asked
     assert not echo.ran
 

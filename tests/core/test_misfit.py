@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import pytest
 
-from crow import Context, Deny, Stop, ToolContext
-from crow.testing import call
+from crow import Agent, Context, Deny, Stop, ToolContext
+from crow.testing import ScriptedModel, call
 from crow.testing.plugin import AgentOf
 
 
@@ -84,3 +85,18 @@ async def test_who_refuses_a_call_whose_arguments_do_not_fit_is_heard(
     reply = await agent.run("Go")
     assert reply.session.messages[2].get("content") == "not here"
     assert outcomes == ["denied"]
+
+
+async def test_a_hook_that_makes_arguments_which_do_not_fit_is_named_to_the_model(
+    echo: Any, caplog: pytest.LogCaptureFixture
+):
+    def shortens(ctx: Any) -> None:
+        ctx.args = {"text": 5}
+
+    model = ScriptedModel(call("echo", text="a"), "done")
+    async with Agent(model, tools=[echo]) as agent:
+        agent.hooks.register("before_tool", shortens)
+        reply = await agent.run("go")
+    told = str(reply.session.messages[2]["content"])
+    assert told.startswith("the hook shortens has changed the arguments, and they do not fit: ")
+    assert "shortens made arguments that echo does not take" in caplog.text

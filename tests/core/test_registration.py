@@ -683,3 +683,16 @@ def test_an_event_in_the_letters_of_another_language_is_named(name: str, near: s
     guard = type("Guard", (), {name: lambda self: "no", "before_run": lambda self: None})()
     with pytest.raises(HookError, match=f"{name} is no event; did you mean {near}?"):
         Agent(ScriptedModel(), tools=[], hooks=[guard])
+
+
+def test_a_generator_is_refused_where_nothing_of_it_would_run():
+    def watches(ctx: Any) -> Any:
+        yield ctx
+
+    async def guards(ctx: Any) -> Any:
+        yield ctx
+
+    agent = agent_with()
+    for event, fn in (("after_turn", watches), ("before_tool", guards), ("around_tool", guards)):
+        with pytest.raises(HookError, match=r"yields, and nothing of it would run at .*\.py:\d+"):
+            agent.hooks.register(event, fn)

@@ -267,8 +267,11 @@ async def test_a_hook_may_mend_what_it_yielded_wrongly(said):
 
 @pytest.mark.parametrize("point", ["around_tool", "around_run"])
 async def test_other_wraps_have_nothing_to_yield(echo, point):
-    async def yields(ctx: Any, call_next: Any) -> Any:
+    async def pieces(call_next: Any) -> Any:
         yield await call_next()
+
+    def yields(ctx: Any, call_next: Any) -> Any:
+        return pieces(call_next)
 
     async with Agent(
         ScriptedModel(call("echo", text="a"), "x", leftover="allow"), tools=[echo]
@@ -417,3 +420,22 @@ async def test_an_attempt_that_a_hook_gave_no_more_time_is_thrown_away_when_the_
         agent.hooks.register("around_llm_request", hurries)
         reply = await agent.run("Hi")
     assert reply.text == "Hello"
+
+
+class OnePiece(ScriptedModel):
+    """A model whose answer comes as a whole, as that of many small adapters."""
+
+    async def stream(self, request: Any) -> Any:
+        async for piece in super().stream(request):
+            if isinstance(piece, Completion):
+                yield piece
+
+
+async def test_an_answer_in_one_piece_is_seen_by_wraps_and_by_the_client(watcher):
+    for hooks, said in ((), "Hello"), ((loud,), "HELLO"):
+        client = type(watcher)()
+        async with Agent(OnePiece("Hello"), tools=[]) as agent:
+            for each in hooks:
+                agent.hooks.register("around_llm_request", each)
+            reply = await agent.run("Hi", client=client)
+        assert (reply.text, client.text) == (said, said)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import itertools
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -26,6 +27,8 @@ from crow.core.tools import Call, Outcome, ToolResult
 from crow.core.trace import USER, Record
 from crow.core.ui import waiting
 from crow.core.verdicts import NO_RULING, Allow, Ask, Deny, Ruling, Stop, strictness
+
+logger = logging.getLogger("crow.hooks")
 
 NOT_RUN = "not run: the run was stopped before"
 CANCELLED = "cancelled by the user"
@@ -106,8 +109,22 @@ def prepare(call: ToolContext) -> bool:
 def check(call: ToolContext) -> bool:
     """Hold the final arguments against the tool's schema; False where they do not fit."""
     if wrong := call.misfit:
-        refuse(call, wrong)
+        refuse(call, f"{_rewriter(call)}{wrong}")
     return not wrong
+
+
+def _rewriter(call: ToolContext) -> str:
+    """The hook that has made the arguments what they are, in front of what is wrong with them."""
+    records = call.session.trace.of_call(call.call.id)
+    found = [each for each in records if "args" in each.changed]
+    if not found:
+        return ""
+    owner, name = found[-1].owner, found[-1].hook
+    told = name if owner == name else f"{owner}.{name}"
+    logger.warning(
+        "the hook %s made arguments that %s does not take: %r", told, call.name, call.args
+    )
+    return f"the hook {told} has changed the arguments, and they do not fit: "
 
 
 def refuse(call: ToolContext, fault: str) -> None:

@@ -91,11 +91,15 @@ async def stream(
     point = now.agent.hooks.on_llm_request
     if point.chain(now.session):
         await point.fire(point.context(now.run, request))
+    silent = True
     async with aclosing(now.agent.llm.stream(request)) as deltas:
         async for delta in deltas:
             if isinstance(delta, Completion):
                 paid.append(distinct(now, delta))
+                if silent and delta.text:  # it came in one piece
+                    await sink(TextDelta(delta.text, request.message_id))
                 return paid[-1]
+            silent = silent and type(delta) is not TextDelta
             await sink(known(now, delta))
     raise ModelError("the model ended without an answer", kind="protocol")
 

@@ -126,6 +126,12 @@ class Hook:
             raise HookError(f"{name} is about no tool call: tools=... has no meaning there")
         if self.thread and point.kind == "wrap":
             raise HookError(f"{name} wraps what is async: its hooks cannot run in a thread")
+        own = inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
+        if own and point.name != "around_llm_request":
+            raise HookError(
+                f"{_named(function)} yields, and nothing of it would run at {name}: return an "
+                f"answer; only around_llm_request has a use for pieces{_written(function)}"
+            )
         if self.thread and any(map(iscoroutinefunction, (function, type(function).__call__))):
             raise HookError(f"{function!r} is async: thread=True is for hooks that are not")
 
@@ -212,8 +218,13 @@ def _source(fn: Callable[..., Any], point: Point, parameter: str, *, first: bool
     if point.kind == "wrap":
         offered.append("call_next")
     told = f"{_named(fn)}: {point.name} has no {parameter!r}; it has {', '.join(offered)}"
-    code = _code_of(fn)
-    raise HookError(told + (f" ({code.co_filename}:{code.co_firstlineno})" if code else ""))
+    raise HookError(f"{told}{_written(fn)}")
+
+
+def _written(fn: Callable[..., Any]) -> str:
+    """File and line of a function, in brackets; empty where nobody knows them."""
+    place = place_of(fn)
+    return f" ({place})" if place else ""
 
 
 def _named(fn: Callable[..., Any]) -> str:

@@ -439,3 +439,15 @@ async def test_an_answer_in_one_piece_is_seen_by_wraps_and_by_the_client(watcher
                 agent.hooks.register("around_llm_request", each)
             reply = await agent.run("Hi", client=client)
         assert (reply.text, client.text) == (said, said)
+
+
+async def test_the_line_that_an_answer_was_thrown_away_is_no_text_that_a_hook_changes(said, played):
+    async def tries_again(call_next: Any) -> Any:
+        try:
+            return await call_next()
+        except ModelError:
+            return await call_next()
+
+    reply, client = await said(played(["Hel", BROKEN], ["Bonjour"]), loud, tries_again)
+    assert client.text == f"HEL{ANEW}BONJOUR"
+    assert reply.text == reply.session.messages[-1]["content"] == "BONJOUR"

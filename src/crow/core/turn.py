@@ -14,7 +14,7 @@ from crow.core.frozen import kept
 from crow.core.history import flaw, flaw_before, repaired
 from crow.core.hooks.context import Context, RunContext
 from crow.core.hooks.contexts import TurnContext, open_call
-from crow.core.hooks.pieces import Sink
+from crow.core.hooks.pieces import Anew, Sink
 from crow.core.messages import Message, add_usage, is_prompt
 from crow.core.ports import Completion, Delta, Request
 from crow.core.session import CARRIER
@@ -133,6 +133,9 @@ async def show(now: TurnContext, delta: Delta) -> None:
     now.run.check()
     if type(delta) is TextDelta:
         now.run.partial.add(delta.text)
+    elif type(delta) is Anew:
+        now.run.partial.take()
+        delta = TextDelta(delta.text, delta.message_id)
     await now.emit(known(now, delta))
 
 

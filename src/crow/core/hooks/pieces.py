@@ -8,12 +8,18 @@ from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
 from crow.core.events import TextDelta, ThoughtDelta
+from crow.core.frozen import frozen
 from crow.core.ports import Completion, Delta
 
 Sink: TypeAlias = Callable[[Delta], Awaitable[None]]
 """Where the pieces of an answer go."""
 ANEW = "\n\n[the answer above was thrown away]\n\n"
 """What stands between an answer that was begun and the one that counts."""
+
+
+@frozen
+class Anew(TextDelta):
+    """`ANEW` on its way through hooks: one that changes texts does not make it a part of them."""
 
 
 async def nowhere(piece: Delta) -> None:
@@ -90,6 +96,8 @@ class Heard:
     def add(self, piece: Delta) -> None:
         """Hear another piece."""
         match piece:
+            case Anew():
+                self._text.clear()
             case TextDelta(text):
                 self._text.append(text)
             case ThoughtDelta(text):
@@ -151,6 +159,9 @@ class Outlet:
     def put(self, piece: Delta) -> Awaitable[None]:
         """Pass a piece on, as far as it is new."""
         kind = type(piece)
+        if kind is Anew:
+            self._text = Track()
+            return self._sink(Anew(ANEW, cast("Anew", piece).message_id))
         if kind is TextDelta:
             track = self._text = self._text or Track()
         elif kind is ThoughtDelta:
@@ -161,7 +172,7 @@ class Outlet:
         new = track.new(delta.text)
         if len(new) == 1 and new[0] is delta.text:
             return self._sink(piece)
-        return self._put([type(delta)(text, delta.message_id) for text in new])
+        return self._put([said(type(delta), text, delta.message_id) for text in new])
 
     async def _put(self, pieces: list[TextDelta | ThoughtDelta]) -> None:
         for piece in pieces:
@@ -183,8 +194,15 @@ class Outlet:
             if reply.text:
                 await self.put(TextDelta(reply.text, message_id))
         for rest in filter(None, text.end()):
-            await self._sink(TextDelta(rest, message_id))
+            await self._sink(said(TextDelta, rest, message_id))
         self.reply = reply
+
+
+def said(
+    kind: type[TextDelta | ThoughtDelta], text: str, message_id: str
+) -> TextDelta | ThoughtDelta:
+    """A piece of a kind."""
+    return (Anew if kind is TextDelta and text is ANEW else kind)(text, message_id)
 
 
 class Channel:

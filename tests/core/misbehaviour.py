@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import threading
 import time
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from crow.core.tools import Call, ToolResult
 from crow.core.verdicts import Allow, Answer, Ask, Continue, Deny, Stop
 
 KINDS = {point.name: point.kind for point in POINTS}
+SPOILT = "spoilt by who failed"
 SECONDS = 5.0
 """A hook's time-out."""
 
@@ -28,8 +30,8 @@ SECONDS = 5.0
 class Suspect:
     """A hook to be: where it hangs, how it is called, and what it does there.
 
-    ``flavour`` is ``sync``, ``async``, ``later`` (after it has waited), ``thread`` or ``beside``
-    (in the background); ``extra`` chooses among variants of what it does.
+    ``flavour`` is ``sync``, ``async``, ``later`` (after it has waited), ``decorated`` (what waits
+    is a function around it), ``thread`` or ``beside`` (in the background); ``extra`` chooses among variants of what it does.
     """
 
     where: str
@@ -101,6 +103,13 @@ class Hostile:
         raise ValueError("neither true nor false")
 
 
+class Veiled:
+    """An answer that shows nothing of itself."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise ValueError(f"{name} is not shown")
+
+
 class Mute(Exception):  # noqa: N818 - an odd one
     """An error that has no text."""
 
@@ -146,7 +155,7 @@ def raises(now: Moment) -> None:
 def answers_an_object(now: Moment) -> Any:
     if now.suspect.kind in ("gate", "fold", "continue") and now.suspect.flavour != "beside":
         now.world.blame(now.suspect)
-    return now.one_of(object(), Hostile(), threading.Lock())
+    return now.one_of(object(), Hostile(), threading.Lock(), Veiled())
 
 
 @way(AT_ONCE)
@@ -172,6 +181,8 @@ def allows(now: Moment) -> Any:
 
 @way(AT_ONCE)
 def asks(now: Moment) -> Any:
+    if now.suspect.event == "before_tool" and now.extra % 4 in (0, 2):
+        now.world.to_ask[f"{now.ctx.call.id} of {now.ctx.session.id}"] = now.suspect.label
     return now.one_of(
         Ask("sure?"), Ask("?", default=True), Ask("?", rule="r"), Ask("?", options=())
     )
@@ -186,6 +197,8 @@ def denies(now: Moment) -> Any:
 @way(AT_ONCE)
 def stops(now: Moment) -> Any:
     now.world.refuse(now)
+    if now.suspect.event in ("before_tool", "on_permission"):
+        now.world.to_stop.append(now.ctx.run)
     return Stop("enough")
 
 
@@ -246,6 +259,27 @@ def rewrites(now: Moment) -> None:  # noqa: C901 - a table of changes
         ctx.messages, ctx.summary = now.one_of([], [user("x")], [tool_answer("z", "y")]), "short"
     elif event in ("before_llm_request", "around_llm_request"):
         ctx.messages = now.one_of([user("x")], [*ctx.messages, user("y")], ctx.messages[1:], [])
+
+
+@way(AT_ONCE)
+def spoils_and_raises(now: Moment) -> None:
+    """Change what can be changed, and fail: nothing of it counts."""
+    ctx, event = now.ctx, now.suspect.event
+    if event in ("before_tool", "on_permission"):
+        ctx.args = {"text": SPOILT}
+    elif event == "before_run":
+        ctx.prompt = SPOILT
+    elif event == "after_tool":
+        ctx.result = ToolResult(SPOILT)
+    elif event == "on_update":
+        ctx.update = TextDelta(SPOILT)
+    elif event in ("after_llm_response", "after_loop"):
+        ctx.reply = (
+            now.one_of(Completion(SPOILT), SPOILT) if event == "after_llm_response" else SPOILT
+        )
+    elif event in ("before_llm_request", "around_llm_request"):
+        ctx.messages = [*ctx.messages, user(SPOILT)]
+    raise ValueError("on purpose")
 
 
 @way(AT_ONCE)
@@ -362,6 +396,13 @@ def prompts_again(now: Moment) -> None:
     if now.world.once(now.suspect, 2):
         agent, session = now.ctx.agent, now.ctx.session
         now.one_of(agent.queue, agent.steer)(session, "one more thing")
+
+
+@way(AT_ONCE)
+def steers_on(now: Moment) -> None:
+    """Say something to the run that is on, each time."""
+    if now.ctx.run in now.ctx.session.runs:
+        now.ctx.agent.steer(now.ctx.session, "go on")
 
 
 @way(AT_ONCE)
@@ -763,8 +804,21 @@ def function_of(suspect: Suspect, world: Any) -> Any:
         made = waiting_hook_of(suspect, world)
     else:
         made = hook_of(suspect, world)
+    if suspect.flavour == "decorated":
+        made = decorated(made)
     made.__name__ = suspect.label
     return made
+
+
+def decorated(fn: Any) -> Any:
+    """A function around another one, which waits though that one does not."""
+
+    @functools.wraps(fn)
+    async def inner(*given: Any) -> Any:
+        await asyncio.sleep(0)
+        return await fn(*given)
+
+    return inner
 
 
 def hook_of(suspect: Suspect, world: Any) -> Any:
@@ -782,7 +836,7 @@ def hook_of(suspect: Suspect, world: Any) -> Any:
     async def plainly(ctx: Any) -> Any:
         return at_once(ctx)
 
-    return plainly if suspect.flavour == "async" else at_once
+    return plainly if suspect.flavour in ("async", "decorated") else at_once
 
 
 def waiting_hook_of(suspect: Suspect, world: Any) -> Any:

@@ -26,6 +26,7 @@ from tests.core.misbehaviour import (
     AT_ONCE,
     ERRORS,
     KINDS,
+    SPOILT,
     THREADED,
     WAITING,
     Moment,
@@ -36,6 +37,7 @@ from tests.core.misbehaviour import (
 from crow.core.agent import Agent
 from crow.core.catalog import Command
 from crow.core.errors import CrowError, ModelError, SessionError
+from crow.core.events import ToolEnded, ToolPending
 from crow.core.hooks.agent_hook import POINTS
 from crow.core.hooks.collect import hook
 from crow.core.hooks.context import Context
@@ -48,6 +50,10 @@ from crow.testing import ScriptedModel, call
 from crow.testing.model import text
 
 HELPER = "misbehaviour.py:"
+ORDERS = (-2000, 2000)
+"""Those of the witnesses: before and behind all others."""
+MANY = 200
+"""More requests than any scene has."""
 END = 10_000.0
 """Seconds after which a run with hooks that hang, each for five seconds at a time, is endless."""
 
@@ -99,7 +105,7 @@ class User:
     terminals: Any = None
 
     async def update(self, session_id: str, event: Any) -> None:
-        self.events.append(event)
+        self.events.append((session_id, event))
         self.world.tick()
 
     async def _say(self) -> str:
@@ -114,7 +120,10 @@ class User:
         return answer
 
     async def permission(self, session_id: str, request: Any) -> str | None:
+        said = f"{request.call.id} of {session_id}", json.dumps(request.args)
+        self.world.said[said] = "asked"
         answer = await self._say()
+        self.world.said[said] = answer
         return None if answer == "nobody" else answer
 
     async def ask(self, session_id: str, question: Any) -> Any:
@@ -148,7 +157,15 @@ class World:
         self.prompts: list[asyncio.Task[Any]] = []
         self.held = threading.Event()
         self.counts: Counter[tuple[str, int]] = Counter()
-        self.judged: dict[str, str] = {}
+        self.judged: dict[tuple[str, int], str] = {}
+        self.said: dict[tuple[str, str], str] = {}
+        """What the user said to a call with these arguments."""
+        self.to_ask: dict[str, str] = {}
+        """Calls about which the user is to be asked, and who wants that."""
+        self.to_stop: list[Any] = []
+        """Runs that somebody has ended at a call."""
+        self.wrong: list[str] = []
+        """What was seen to be wrong when a tool ran."""
         self.ran: list[tuple[str, str]] = []
         self.late: list[str] = []
         self.over: set[tuple[str, str]] = set()
@@ -198,6 +215,26 @@ class World:
         self.loop.held.add(threading.current_thread())
         self.held.wait()
 
+    def runs_now(self, args: dict[str, Any], ctx: Any) -> None:
+        """A tool runs: it was judged with these arguments, and nobody has said no to them."""
+        call_id, told = named(ctx.session, ctx.call.id), json.dumps(args)
+        self.ran.append((ctx.call.id, told))
+        if args.keys() != {"text"} or not isinstance(args["text"], str):
+            self.wrong.append(f"{call_id} ran with {told}, which do not fit its schema")
+        for order in ORDERS:
+            if self.judged.get((call_id, order)) != told:
+                self.wrong.append(f"{call_id} ran with {told}, not as it was judged at {order}")
+        said = self.said.get((call_id, told))
+        if said not in (None, "allow_once"):
+            self.wrong.append(f"{call_id} ran with {told}, to which the user said {said}")
+        if call_id in self.to_ask and said is None and not self.answers_for_the_user:
+            self.wrong.append(f"{call_id} ran, and {self.to_ask[call_id]} wanted the user asked")
+
+    @property
+    def answers_for_the_user(self) -> bool:
+        """True where a hook may answer a question in the user's place."""
+        return any(suspect.event == "on_permission" for suspect in self.scene.suspects)
+
     @property
     def main(self) -> Session:
         return self.sessions[0]
@@ -210,7 +247,7 @@ class World:
         class Witness:
             @hook("before_tool", judge=True, order=order)
             def innocent_judge(self, ctx: Any) -> None:
-                world.judged[ctx.call.id] = json.dumps(ctx.args)
+                world.judged[named(ctx.session, ctx.call.id), order] = json.dumps(ctx.args)
 
             @hook("after_tool", order=order)
             def innocent_after_tool(self, ctx: Any) -> None:
@@ -243,12 +280,12 @@ class World:
         return Witness()
 
     def put_witnesses(self, agent: Agent) -> None:
-        for order in (-2000, 2000):
+        for order in ORDERS:
             agent.use(self.witness(order), name=f"innocent_{order}")
 
     def put_after(self, child: Agent) -> None:
         """Let the witnesses look at a sub-agent, too: what they judge they judge there already."""
-        for order in (-2000, 2000):
+        for order in ORDERS:
             witness = self.witness(order)
             for event in ("after_tool", "after_run", "on_message"):
                 child.hooks.register(event, getattr(witness, f"innocent_{event}"), order=order)
@@ -447,7 +484,7 @@ class Echo:
     )
 
     async def run(self, args: dict[str, Any], ctx: Any) -> Any:
-        self.world.ran.append((ctx.call.id, json.dumps(args)))
+        self.world.runs_now(args, ctx)
         is_over = ctx.run not in ctx.session.runs and not ctx.call.id.startswith("own_")
         if is_over or (ctx.session.id, ctx.call.id) in self.world.over:
             self.world.late.append(ctx.call.id)
@@ -463,7 +500,7 @@ class Fails(Echo):
         super().__init__(world, "fails")
 
     async def run(self, args: dict[str, Any], ctx: Any) -> Any:
-        self.world.ran.append((ctx.call.id, json.dumps(args)))
+        self.world.runs_now(args, ctx)
         await asyncio.sleep(0)
         error = ERRORS[len(args["text"]) % len(ERRORS)]
         raise (ValueError if error is GeneratorExit else error)("by the tool")
@@ -477,7 +514,7 @@ class Delegate(Echo):
 
     async def run(self, args: dict[str, Any], ctx: Any) -> Any:
         world = self.world
-        world.ran.append((ctx.call.id, json.dumps(args)))
+        world.runs_now(args, ctx)
         child = ctx.agent.child(tools=[Echo(world)])
         for suspect in world.at("child"):
             world.hang(suspect, child)
@@ -531,6 +568,9 @@ def is_valid(messages: list[Any]) -> None:
 def holds(world: World, told: Told) -> None:
     """Raise for any harm."""
     leaves_all_whole(world)
+    ends(world)
+    keeps_nothing_of_who_failed(world)
+    shows_calls_once(world)
     runs_what_was_judged(world)
     tells_once(world)
     names_the_culprits(world, told)
@@ -546,9 +586,40 @@ def leaves_all_whole(world: World) -> None:
         assert not session.unanswered(), session.messages
 
 
+def ends(world: World) -> None:
+    assert len(world.model.asked) < MANY, f"{len(world.model.asked)} requests"
+    ways = {suspect.way for suspect in world.scene.suspects}
+    if ways & {"takes_the_stop_back", "spoils_the_run", "assigns_nonsense"}:
+        return
+    for run in world.to_stop:
+        assert run.reply.stop_reason in ("hook_stopped", "cancelled", "error"), run.reply
+
+
+def keeps_nothing_of_who_failed(world: World) -> None:
+    for session in world.sessions:
+        assert SPOILT not in str(session.messages), session.messages
+    assert SPOILT not in str(world.model.asked)
+    assert SPOILT not in str(world.user.events)
+
+
+def shows_calls_once(world: World) -> None:
+    """A call is told to begin and to end, once each, where nobody changes what is told."""
+    if any(suspect.event == "on_update" for suspect in world.scene.suspects):
+        return
+    begun, ended = Counter[Any](), Counter[Any]()
+    for session_id, event in world.user.events:
+        if isinstance(event, ToolPending):
+            begun[session_id, event.call.id] += 1
+        elif isinstance(event, ToolEnded):
+            ended[session_id, event.call.id] += 1
+    assert all(count == 1 for count in ended.values()), ended
+    if not world.disturbed:
+        assert begun.keys() == ended.keys(), (begun, ended)
+
+
 def runs_what_was_judged(world: World) -> None:
-    for call_id, args in world.ran:
-        assert world.judged.get(call_id) == args, f"{call_id} ran with {args}, not as it was judged"
+    assert not world.wrong, world.wrong
+    for call_id, _ in world.ran:
         assert call_id not in world.refused, (
             f"{call_id} ran though {world.refused[call_id]} refused"
         )
@@ -640,7 +711,7 @@ def suspects(draw: st.DrawFn, number: int) -> Suspect:
     if kind == "wrap" and draw(st.booleans()):
         ways = list(AROUND)
     way = draw(st.sampled_from(ways))
-    flavours = ["sync", "async", "later"]
+    flavours = ["sync", "async", "later", "decorated"]
     if kind != "wrap" and way in THREADED:
         flavours.append("thread")
     if kind in ("fold", "watch"):
@@ -729,6 +800,7 @@ def scene(*hung: tuple[Any, ...], doing: str = "", number: int = 1) -> Scene:
 TOOL, PERMISSION, AROUND_TOOL = "before_tool", "on_permission", "around_tool"
 AROUND_ALL = AROUND_TOOL, "around_llm_request", "around_run"
 ASKING = Suspect("agent", "after_run", "asks_the_user", label="suspect_0")
+ECHO = [call("echo", text="a")]
 BESIDE = [
     Suspect("agent", "on_llm_request", "prompts_another", "beside", label=f"suspect_{n}")
     for n in (0, 1)
@@ -759,7 +831,25 @@ PLAYED = [
     scene((TOOL, "asks", 0), (TOOL, "allows", 0), (TOOL, "denies", 0)),
     scene((TOOL, "allows", 0), (TOOL, "answers_a_dict", 0)),
     scene((TOOL, "allows", 0), (TOOL, "answers_a_dict", 3)),
+    scene((TOOL, "asks", 0), (TOOL, "allows", 0)),
     scene((TOOL, "asks", 0), (PERMISSION, "rewrites", 0)),
+    scene((TOOL, "stops", 0)),
+    *(
+        Scene([Suspect("agent", TOOL, "asks", label="suspect_0")], [ECHO], "go", [said], [])
+        for said in ("reject_once", "nobody", "fails", "never")
+    ),
+    Scene(
+        [Suspect("agent", TOOL, "rewrites", judge=True, label="suspect_0")], [ECHO], "go", [], []
+    ),
+    *(
+        Scene(
+            [Suspect("agent", event, "looks", "decorated", label="suspect_0")], [ECHO], "go", [], []
+        )
+        for event in EVENTS
+    ),
+    *(scene((event, "answers_an_object", 3)) for event in EVENTS),
+    *(scene((event, "steers_on", 0)) for event in ("on_stop", "after_turn", "on_message")),
+    *(scene((event, "spoils_and_raises", 0)) for event in EVENTS),
     scene((TOOL, "asks", 2), (PERMISSION, "rewrites", 0), (PERMISSION, "allows", 0)),
     *(scene((event, "calls_when_it_is_over", 0)) for event in AROUND_ALL),
     scene((AROUND_TOOL, "asks_for_something_else", 0)),

@@ -696,3 +696,21 @@ def test_a_generator_is_refused_where_nothing_of_it_would_run():
     for event, fn in (("after_turn", watches), ("before_tool", guards), ("around_tool", guards)):
         with pytest.raises(HookError, match=r"yields, and nothing of it would run at .*\.py:\d+"):
             agent.hooks.register(event, fn)
+
+
+async def test_what_takes_anything_gets_the_context(echo: Any):
+    given: list[Any] = []
+
+    def noted(*args: Any, **options: Any) -> None:
+        given.append(args)
+
+    async def around(*args: Any) -> Any:
+        given.append(args[0])
+        return await args[1]()
+
+    agent = agent_with(call("echo", text="a"), "done", tools=[echo])
+    agent.hooks.register("before_tool", noted)
+    agent.hooks.register("around_tool", around)
+    await agent.run("go")
+    [(ctx,), view] = given
+    assert ctx.args == view.args == {"text": "a"}

@@ -18,7 +18,7 @@ from crow.core.errors import HookError, last_line
 from crow.core.hooks.context import Context
 from crow.core.hooks.contexts import ToolContext
 from crow.core.hooks.points import COMMON, Filter, Point
-from crow.core.parameters import KEYWORD_ONLY, parameters
+from crow.core.parameters import KEYWORD_ONLY, VAR_POSITIONAL, parameters
 from crow.core.trace import Role
 
 NUMBERS = count(1)
@@ -194,6 +194,8 @@ def _sources(fn: Callable[..., Any], point: Point) -> list[str]:
     except (TypeError, ValueError) as error:
         raise HookError(f"{fn!r} cannot be a hook: {error}") from None
     sources: list[str] = []
+    if known and known[0].kind is VAR_POSITIONAL:
+        return ["ctx", "call_next"] if point.kind == "wrap" else ["ctx"]
     for index, parameter in enumerate(known):
         if not parameter.required:
             continue

@@ -252,7 +252,7 @@ def rewrites(now: Moment) -> None:  # noqa: C901 - a table of changes
         ctx.result = ToolResult(now.one_of("else", "", "\ud800"))
     elif event == "on_update":
         ctx.update = TextDelta("else")
-    elif event == "after_llm_response":
+    elif event == "after_llm_response" and now.world.once(now.suspect, 5):  # it is the model then
         calls = (Call("made_up", "echo", {"text": "x"}), Call("made_up", "echo", {"text": "y"}))
         ctx.reply = Completion("else", now.one_of((), calls[:1], calls))
     elif event == "before_compact":

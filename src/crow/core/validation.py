@@ -8,7 +8,6 @@ import re
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from operator import attrgetter
 from typing import (
     Any,
     Literal,
@@ -208,23 +207,17 @@ def _list(wanted: Any, shape: Any) -> Fits:
     item = fits(shape)
 
     def all_fit(value: Any) -> bool:
-        if not isinstance(value, wanted):
-            return False
-        values = cast("list[Any]", value)
-        return _all_known(values, shape) or all(map(item, values))
+        return isinstance(value, wanted) and all(map(item, _unknown(cast("Any", value), shape)))
 
     return all_fit
 
 
-def _all_known(values: Iterable[Any], shape: Any) -> bool:
-    """True where each was found to fit before; thousands are asked before every request."""
+def _unknown(values: list[Any], shape: Any) -> list[Any]:
+    """Those that were not found to fit before; thousands are asked before every request."""
     try:
-        return {*map(type, values)} == {KeptDict} and {*map(_shape, values)} == {shape}
-    except (AttributeError, TypeError):  # one was never looked at, or a shape has no hash
-        return False
-
-
-_shape = attrgetter("fits")
+        return [each for each in values if type(each) is not KeptDict or each.fits is not shape]
+    except AttributeError:  # one was never looked at
+        return values
 
 
 def _typed_dict(shape: Any) -> Fits:

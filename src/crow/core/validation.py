@@ -207,7 +207,7 @@ def _list(wanted: Any, shape: Any) -> Fits:
     item = fits(shape)
 
     def all_fit(value: Any) -> bool:
-        return isinstance(value, wanted) and all(map(item, _unknown(cast("Any", value), shape)))
+        return isinstance(value, wanted) and all(map(item, _unknown(value, shape)))
 
     return all_fit
 

@@ -1,8 +1,10 @@
 """A session as the page shows it: entries in order, each call with its hooks and its decision.
 
 An entry has a ``kind``: ``prompt``, ``answer``, ``call``, ``plan``, ``compacted``, ``aside``,
-``request`` (tokens of one) and ``hooks`` (those that belong to no call). Times are seconds of the
-epoch, durations milliseconds.
+``request`` (tokens of one), ``break`` (of the cache's prefix) and ``hooks`` (those that belong to no
+call). What a request was beside the conversation is in ``sent``, each once; ``request`` of an
+answer, a call and of the tokens is its place there. Times are seconds of the epoch, durations
+milliseconds.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ def document(lines: str) -> Data:
         "session": {**session, "usage": usage, "forked_from": head.get("forked_from")},
         "entries": told.entries,
         "files": files_of(told.entries),
+        "sent": told.sent,
         "count": len(records),
     }
 
@@ -43,6 +46,7 @@ class Telling:
     """Makes entries of records, one after the other."""
 
     entries: list[Data] = field(default_factory=list[Data])
+    sent: list[Data] = field(default_factory=list[Data])
     _calls: dict[str, Data] = field(default_factory=dict[str, Data])
     _turn: int = 0
 
@@ -73,7 +77,9 @@ class Telling:
         """What stands beside messages and calls; what nobody knows is passed over."""
         match kind:
             case "usage":
-                self._add("request", row, **data)
+                self._add("request", row, **data, request=len(self.sent) - 1)
+            case "sent":
+                self._sent(data)
             case "plan":
                 self._add("plan", row, entries=data.get("entries", []))
             case "segment":
@@ -85,6 +91,19 @@ class Telling:
                 self._add("aside", row, prompt=prompt, text=text, thought=thought)
             case _:
                 pass
+
+    def _sent(self, data: Data) -> None:
+        """A request is another one than before: what of it is, and what still is as it was."""
+        before: Data = self.sent[-1] if self.sent else {"made": []}
+        now = {**before, **{name: data[name] for name in SENT if name in data}}
+        if "since" in data:
+            since, at = int(data["since"]), int(data.get("at", 0))
+            kept = [each for each in before["made"] if each["at"] < since]
+            made = enumerate(data.get("messages", ()), at)
+            now["made"] = [*kept, *({"at": place, **_said(each)} for place, each in made)]
+        if "system" in data:
+            now["system"] = [_said(each) for each in data["system"]]
+        self.sent.append(now)
 
     def _add(self, kind: str, row: Mapping[str, Any], **values: Any) -> Data:
         entry = {"kind": kind, "seq": row["seq"], "at": row["at"], "turn": self._turn, **values}
@@ -103,7 +122,7 @@ class Telling:
         elif message["role"] == "assistant":
             text, thought = text_of(message.get("content")), thought_of(message)
             if text or thought:
-                self._add("answer", row, text=text, thought=thought)
+                self._add("answer", row, text=text, thought=thought, request=len(self.sent) - 1)
             for part in message.get("tool_calls", ()):
                 self._open(part, row)
         else:
@@ -147,6 +166,8 @@ class Telling:
             else:
                 call["hooks"].append(record)
                 decided(call, record)
+        for record in filter(_breaks, others):
+            self._add("break", row, **record["answer"])
         if others:
             self._add("hooks", row, records=others)
 
@@ -171,6 +192,22 @@ def files_of(entries: Iterable[Data]) -> list[Data]:
             file = found.setdefault(diff["path"], {"path": diff["path"], "changes": []})
             file["changes"].append({"seq": entry["seq"], "old": diff["old"], "new": diff["new"]})
     return list(found.values())
+
+
+SENT = ("model", "params", "tools")
+
+
+def _said(message: Any) -> Data:
+    """A message of a request: whose it is, and its text, or all of it where that is no text."""
+    content = message.get("content")
+    text = content if isinstance(content, str) else json.dumps(message, ensure_ascii=False)
+    return {"role": message["role"], "text": text}
+
+
+def _breaks(record: Data) -> bool:
+    """True for the record of a request that begins otherwise than the one before."""
+    answer = record.get("answer")
+    return isinstance(answer, dict) and cast(Data, answer).get("type") == "prefix"
 
 
 def _parts(message: Any) -> Iterator[Any]:

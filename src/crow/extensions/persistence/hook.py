@@ -21,6 +21,7 @@ from crow import (
     Context,
     Key,
     Message,
+    RequestContext,
     RunContext,
     Session,
     SessionContext,
@@ -306,8 +307,14 @@ class PersistenceHook:
             await ctx.emit(TitleChanged(ctx.session.title))
 
     @hook("on_llm_request", order=OUTERMOST)
-    def on_llm_request(self) -> None:
-        """Stand in the trace: where nobody does, a hook has answered in the model's place."""
+    def on_llm_request(self, ctx: RequestContext) -> None:
+        """Let a row wait with what is another in this request than in the one before.
+
+        It stands in the trace as well: where it does not, a hook has answered in the model's place.
+        """
+        log = self._known(ctx.session)
+        if log is not None and (told := log.sent.changes(ctx)):
+            log.record("sent", told)
 
     @hook("around_tool", order=OUTERMOST)
     async def around_tool(

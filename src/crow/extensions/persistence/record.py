@@ -3,7 +3,8 @@
 Kinds: ``message``; ``answer`` (a tool message whose content is that of the result before it);
 ``carried`` (a message that a new segment begins with); ``segment``; ``started`` and ``result`` of a
 tool call; ``plan``; ``said`` (text that was shown and is in no message, with the ``prompt`` that it
-answers in the model's place); ``hooks``, what they did; ``usage``, the tokens of a request.
+answers in the model's place); ``hooks``, what they did; ``usage``, the tokens of a request;
+``sent``, what was another in a request than in the one before (`crow.extensions.persistence.sent`).
 Readers keep and pass over kinds that they do not know.
 """
 
@@ -33,7 +34,8 @@ from crow.events import PlanChanged, PlanEntry
 from crow.tools import Diff, Location, shortened
 
 Kind = Literal[
-    "message", "answer", "carried", "segment", "started", "result", "plan", "said", "hooks", "usage"
+    "message", "answer", "carried", "segment", "started", "result", "plan", "said", "hooks", "usage",
+    "sent",
 ]
 OWNER = "persistence"
 USER = "user"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from crow import Message, Session, SessionError, Usage, frozen
 from crow.extensions.persistence.record import Kind, Row, dump, witnessed
+from crow.extensions.persistence.sent import LastRequest
 from crow.messages import Content, is_prompt, text_of
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class SessionLog:
     usage: Usage | None = None
     anchor: int = 0
     traced: int = 0
+    sent: LastRequest = field(default_factory=LastRequest)
     damaged: list[int] = field(default_factory=list[int])
 
     def record(self, kind: Kind, data: object) -> None:

@@ -253,18 +253,18 @@ async def test_a_damaged_record_is_passed_over_and_marked(db: Path, data: str) -
         session = await agent.new_session()
         await agent.prompt(session, "one")
         await agent.prompt(session, "two")
-    change(db, "UPDATE log SET data = ? WHERE seq = 1", data)
+    change(db, "UPDATE log SET data = ? WHERE seq = 2", data)
     client = Witness()
     async with Agent(ScriptedModel("c", "d"), hooks=[store], tools=[]) as agent:
         again = await agent.load_session(session.id, client=client)
         assert [m.get("content") for m in again.messages] == ["one", "two", "b"]
         await agent.prompt(again, "three")
         assert "damaged records of this session, passed over: 1" in client.text
-    assert [kind for (kind,) in rows(db, "SELECT kind FROM log WHERE seq = 1")] == [
+    assert [kind for (kind,) in rows(db, "SELECT kind FROM log WHERE seq = 2")] == [
         "damaged message"
     ]
     assert (await store.load(session.id)).messages == again.messages
-    assert rows(db, "SELECT data FROM log WHERE seq = 1") == [(data,)]
+    assert rows(db, "SELECT data FROM log WHERE seq = 2") == [(data,)]
 
 
 async def test_damaged_settings_of_a_session_are_left_out(db: Path) -> None:

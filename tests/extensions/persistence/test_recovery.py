@@ -101,7 +101,7 @@ async def test_what_a_locked_database_could_not_take_survives(tmp_path: Path) ->
     session = await store.load(session_id)
     assert [m.get("content") for m in session.messages] == ["do it", None, "locked", "It is."]
     assert await kinds(store, session_id) == [
-        "message", "message", "started", "result", "message", "message",
+        "message", "sent", "message", "started", "result", "message", "message",
     ]  # fmt: skip
 
 
@@ -123,8 +123,8 @@ async def test_a_tail_that_was_cut_off_counts_as_far_as_it_is_whole(tmp_path: Pa
     async with Agent(ScriptedModel("a"), hooks=[store], tools=[]) as agent:
         session = (await agent.run("one")).session
     whole = [
-        '2 0 message 1.5 {"role":"user","content":"two"}',
-        '1 0 message 1.5 {"role":"user","content":"known already"}',
+        '3 0 message 1.5 {"role":"user","content":"two"}',
+        '2 0 message 1.5 {"role":"user","content":"known already"}',
         '[0, 3, "text", "It is"]',
         '[0, 1, "text", "known already"]',
         '[7, 3, "text", "of another segment"]',
@@ -134,8 +134,8 @@ async def test_a_tail_that_was_cut_off_counts_as_far_as_it_is_whole(tmp_path: Pa
         "[0]",
         "[]",
         "nonsense",
-        "3 0 message 1.5",
-        '3 0 message 1.5 {"ro',
+        "4 0 message 1.5",
+        '4 0 message 1.5 {"ro',
     ]
     tail = tmp_path / "crow.db.locks" / session.id
     tail.write_text("\n".join([*whole, *torn]))

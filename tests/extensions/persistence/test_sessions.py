@@ -193,7 +193,7 @@ async def test_an_export_is_json_lines(db: Path | str) -> None:
     session = await talk(db, call("shout", word="hi"), "done")
     head, *rows = map(json.loads, (await PersistenceHook(db).export(session.id)).splitlines())
     assert (head["kind"], head["id"], head["title"]) == ("session", session.id, "hello")
-    kinds = ["message", "message", "started", "result", "answer", "message"]
+    kinds = ["message", "sent", "message", "started", "result", "answer", "message"]
     assert [row["kind"] for row in rows] == kinds
     assert [row["seq"] for row in rows] == list(range(len(rows)))
 

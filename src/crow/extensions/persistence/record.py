@@ -34,7 +34,16 @@ from crow.events import PlanChanged, PlanEntry
 from crow.tools import Diff, Location, shortened
 
 Kind = Literal[
-    "message", "answer", "carried", "segment", "started", "result", "plan", "said", "hooks", "usage",
+    "message",
+    "answer",
+    "carried",
+    "segment",
+    "started",
+    "result",
+    "plan",
+    "said",
+    "hooks",
+    "usage",
     "sent",
 ]
 OWNER = "persistence"

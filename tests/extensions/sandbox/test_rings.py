@@ -168,6 +168,61 @@ asyncio.run(main())
     await wait_for(lambda: not running(seconds))
 
 
+@pytest.mark.parametrize("command", ["setsid sleep 97 & exit 3", "setsid sleep 97 & sleep 97"])
+def test_no_command_leaves_a_process_to_whoever_takes_orphans(root: Path, command: str) -> None:
+    """Of bubblewrap: in a container the first process often waits for none, and they stay."""
+    backend("bubblewrap")
+    agent = f"""
+import asyncio
+from tests.extensions.sandbox.conftest import *
+async def main():
+    policy = Policy("workspace", ({str(root)!r},))
+    await asyncio.gather(*(run(find_backend("bubblewrap"), policy, {command!r}, 0.3) for _ in range(3)))
+asyncio.run(main())
+"""
+    first = f"""
+import os, subprocess, sys
+from crow.extensions.sandbox.orphans import adopt, children
+adopt(True)
+agent = subprocess.run([sys.executable, "-c", {agent!r}])
+print(agent.returncode, children())
+"""
+    told = subprocess.run([sys.executable, "-c", first], capture_output=True, check=False)
+    assert (told.stdout, told.stderr) == (b"0 []\n", b"")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["bubblewrap", "landlock"])
+def test_nothing_outlives_an_agent_that_is_killed_while_a_command_starts(
+    name: str, root: Path
+) -> None:
+    """Two of three would: what bwrap starts is bound to it only once it has a session of its own."""
+    backend(name)
+    seconds = nobodys()
+    code = f"""
+import asyncio, os
+from tests.extensions.sandbox.conftest import *
+from crow.process import ProcessReaper
+async def main():
+    launcher = Confined(find_backend({name!r}), Policy("workspace", ({str(root)!r},)))
+    process = ChildProcess(ProcessReaper(), f"CROW_COMMAND={{os.getpid()}}")
+    print("now", flush=True)
+    argv = ["/bin/sh", "-c", "setsid sleep {seconds}"]
+    await process.start(argv, {str(root)!r}, {{"PATH": os.environ["PATH"]}}, launcher=launcher)
+    await process.wait(50)
+asyncio.run(main())
+"""
+    for milliseconds in range(0, 24, 2):
+        agent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+        with agent:
+            assert agent.stdout is not None
+            agent.stdout.readline()
+            with pytest.raises(subprocess.TimeoutExpired):
+                agent.wait(milliseconds / 1000)
+            agent.kill()
+    asyncio.run(wait_for(lambda: not running(seconds)))
+
+
 async def wait_for(happened: Callable[[], object]) -> None:
     async with asyncio.timeout(50):
         while not happened():  # noqa: ASYNC110

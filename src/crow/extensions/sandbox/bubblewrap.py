@@ -18,6 +18,7 @@ from crow.extensions.sandbox.limits import limited
 from crow.extensions.sandbox.mounted import Waiting
 from crow.extensions.sandbox.mounts import PRIVATE, is_below, plan_mounts, settled
 from crow.extensions.sandbox.neighbours import Neighbours
+from crow.extensions.sandbox.orphans import Namespace
 from crow.extensions.sandbox.policy import Policy, Proxy
 from crow.extensions.sandbox.seccomp import INTERNET, Filter, assemble
 
@@ -57,9 +58,12 @@ class Bubblewrap:
             is_writing = policy.ring == "workspace"
             neighbours = stack.enter_context(Neighbours(is_writing=is_writing))
             stack.enter_context(Check(policy, launch.found))
+            namespace = Namespace()
+            stack.enter_context(namespace.ended())
             files = _Descriptors(stack)
+            files.all.append(namespace.telling)
             mounts = plan_mounts(policy, cwd)
-            line = [self.program, *_file_system(mounts, policy, files), *_ALONE]
+            line = [self.program, *_file_system(mounts, policy, files), *_ALONE, *namespace.line]
             if any(how != "show" for _, how in mounts) and neighbours.are_there:
                 waiting = Waiting(mounts, launch, stack)
                 files.all += list(waiting.files)

@@ -6,11 +6,12 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from crow.process.environment import mark_of
 from crow.process.reaper import ProcessReaper
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
 
     ``exited`` is set when it has ended, whoever still holds its pipes, ``silent`` when nobody does.
     While it runs ``reaper`` ends it where the agent dies; ``mark``, a variable of its environment
-    (``NAME=VALUE``) that no other has, leads to what has left its group.
+    (``NAME=VALUE``) that no other has, leads to what has left its group; a launcher may give one.
     """
 
     def __init__(self, reaper: ProcessReaper | None = None, mark: str = "") -> None:
@@ -77,6 +78,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
             return
         try:
             launch = self._launch.enter_context(launcher.launch(argv, cwd, env))
+            self._mark = self._mark or mark_of(launch.env)
             files = tuple(launch.pass_fds)
             await self._spawn(launch.argv, cwd, launch.env, stdin, files, launch.restrict)
             if launch.started is not None:
@@ -103,12 +105,26 @@ class ChildProcess(asyncio.SubprocessProtocol):
             "start_new_session": True,
             "pass_fds": pass_fds,
         }
-        if restrict is not None:
-            from crow.process.restricted import start_restricted
+        with self._expected():
+            if restrict is not None:
+                from crow.process.restricted import start_restricted
 
-            await start_restricted(self, restrict, argv, **options)
+                await start_restricted(self, restrict, argv, **options)
+                return
+            await asyncio.get_running_loop().subprocess_exec(lambda: self, *argv, **options)
+
+    @contextlib.contextmanager
+    def _expected(self) -> Generator[None]:
+        """Have it ended also where the agent dies before it knows its number."""
+        if self._reaper is None or not self._mark:
+            yield
             return
-        await asyncio.get_running_loop().subprocess_exec(lambda: self, *argv, **options)
+        self._reaper.expect(self._mark)
+        try:
+            yield
+        except BaseException:
+            self._reaper.remove(mark=self._mark)
+            raise
 
     @property
     def pid(self) -> int:

@@ -168,6 +168,40 @@ asyncio.run(main())
     await wait_for(lambda: not running(seconds))
 
 
+@pytest.mark.parametrize("ring", ["reading", "workspace"])
+async def test_a_named_pipe_outside_is_not_written_and_files_move_as_ever(
+    any_backend: Backend, root: Path, ring: str
+) -> None:
+    if "pipes" not in any_backend.holds:
+        pytest.skip("there is no perl, or no Landlock")
+    os.mkfifo(pipe := root / "pipe")
+    (work := root / "work").mkdir()
+    command = (
+        f"cd $TMPDIR; mkdir a b; echo kept >a/f; mv a/f b/f; ln b/f a/g; cat a/g; echo x >{pipe}"
+    )
+    listening = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        ran = await run(any_backend, Policy(ring, (str(work),)), command)  # type: ignore[arg-type]
+        assert os.read(listening, 10) == b""
+    finally:
+        os.close(listening)
+    assert ran.output.splitlines()[0] == "kept"
+    assert "Permission denied" in ran.output.splitlines()[-1]
+
+
+async def test_a_program_that_is_not_there_ends_as_in_a_shell(root: Path) -> None:
+    found = backend("bubblewrap")
+    process = Command()
+    launcher = Confined(found, Policy("workspace", (str(root),)))
+    env = {"PATH": "/usr/bin", "LC_ALL": "xx_XX.UTF-8"}  # of whose lack perl would tell
+    await process.start(["/nowhere/x"], str(root), env, launcher=launcher)
+    assert await process.wait(20)
+    process.close()
+    assert process.code == 127
+    assert process.output.count(b"\n") == 1
+    assert b"/nowhere/x" in process.output
+
+
 @pytest.mark.parametrize("command", ["setsid sleep 97 & exit 3", "setsid sleep 97 & sleep 97"])
 def test_no_command_leaves_a_process_to_whoever_takes_orphans(root: Path, command: str) -> None:
     """Of bubblewrap: in a container the first process often waits for none, and they stay."""

@@ -70,6 +70,19 @@ def _number(path: str) -> int | None:
         return None
 
 
+def kept_by_the_kernel(limits: Limits) -> list[tuple[int, int]]:
+    """What the kernel keeps for each process: numbers of limits, with their values.
+
+    Who has one leaves no core dumps either.
+    """
+    import resource
+
+    blocks = limits.file_size and limits.file_size // 512 * 512  # as a shell counts
+    wanted = ((resource.RLIMIT_NOFILE, limits.open_files), (resource.RLIMIT_FSIZE, blocks))
+    kept = [(which, value) for which, value in wanted if value is not None]
+    return [(resource.RLIMIT_CORE, 0), *kept] if kept else []
+
+
 def limited(argv: Sequence[str], limits: Limits) -> list[str]:
     """A command that sets what the kernel keeps for each process, and becomes what it was.
 

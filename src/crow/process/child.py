@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from crow.process.environment import mark_of
+from crow.process.mark import limit_of, mark_of
 from crow.process.reaper import ProcessReaper
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
         return runs(self.pid)
 
     def kill(self) -> None:
-        """SIGKILL the group, and whatever carries the mark in its environment."""
+        """SIGKILL the group, and whatever carries the mark."""
         self.signal(signal.SIGKILL if CAN_GROUP else signal.SIGTERM)
         for _ in range(ROUNDS if self._mark else 0):
             escaped = marked(self._mark)
@@ -282,9 +282,13 @@ def runs(group: int) -> bool:
 
 
 def marked(mark: str) -> list[int]:
-    """Processes that have a variable in their environment (Linux; elsewhere none)."""
+    """Processes that have a variable in their environment, or its limit (Linux; else none)."""
     sought = mark.encode()
-    return [pid for pid, environ in each_process("environ") if sought in environ]
+    found = [pid for pid, environ in each_process("environ") if sought in environ]
+    if number := limit_of(mark):
+        limit = f" {number} ".encode()
+        found += [pid for pid, limits in each_process("limits") if limit in limits]
+    return found
 
 
 def each_process(file: str) -> Iterator[tuple[int, bytes]]:

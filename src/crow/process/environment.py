@@ -1,12 +1,9 @@
-"""Variables of an environment: which hold secrets, by their names alone; the mark of a command."""
+"""Which variables of an environment hold secrets; nothing but their names is looked at."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
-MARK = "CROW_COMMAND"
-"""The variable that tells the processes of one command from others."""
 CARRIES = re.compile(
     r"TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|API_?KEY|CREDENTIAL|CONNECTION_STRING|^AWS_"
     r"|(?:^|_)(?:KEY|PASS|PAT|CREDS|AUTH|AUTHORIZATION|BEARER|COOKIE|DSN|JWT|SK|WEBHOOK)\d*(?:_|$)"
@@ -29,8 +26,3 @@ def is_secret(name: str) -> bool:
     """Whether a variable of the environment carries a secret, by its name."""
     upper = name.upper()
     return CARRIES.search(upper) is not None and HARMLESS.search(upper) is None
-
-
-def mark_of(env: Mapping[str, str]) -> str:
-    """The mark in an environment, as ``NAME=VALUE``; empty where there is none."""
-    return f"{MARK}={env[MARK]}" if env.get(MARK) else ""

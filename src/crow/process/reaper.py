@@ -2,7 +2,7 @@
 
 However the agent dies, its end of the pipe closes; then the groups that are still on the list get
 SIGTERM and, a second later, SIGKILL. So does, on Linux, whoever has left a group but carries its
-mark in the environment. A mark is told before its process is there: bwrap's children have a session
+mark. A mark is told before its process is there: bwrap's children have a session
 of their own before they are bound to it, and an agent may die at that instant.
 """
 
@@ -12,6 +12,8 @@ import contextlib
 import os
 import weakref
 from typing import Any
+
+from crow.process.mark import limit_of
 
 _SCRIPT = """
 trap '' HUP INT TERM
@@ -30,6 +32,10 @@ while read -r change group mark; do
     [ "$change" = + ] && groups="$groups $group:$mark"
 done
 [ -n "$groups" ] || exit 0
+find() {
+    grep -lsF -e "${1%:*}" /proc/[0-9]*/environ
+    [ "${1##*:}" = 0 ] || grep -lsF -e " ${1##*:} " /proc/[0-9]*/limits
+}
 end() { [ "${2%%:*}" = 0 ] || kill -s "$1" -- "-${2%%:*}"; }
 for each in $groups; do end TERM "$each"; done
 sleep 1
@@ -37,11 +43,11 @@ for each in $groups; do
     end KILL "$each"
     [ -n "${each#*:}" ] || continue
     for round in 1 2 3 4 5 6 7 8 9; do
-        found=$(grep -lsF -e "${each#*:}" /proc/[0-9]*/environ)
+        found=$(find "${each#*:}")
         [ -n "$found" ] || break
         for path in $found; do
-            path=${path%/environ}
-            kill -s KILL "${path#/proc/}"
+            path=${path#/proc/}
+            kill -s KILL "${path%/*}"
         done
     done
 done
@@ -70,7 +76,7 @@ class ProcessReaper:
         if self._close is None:
             with contextlib.suppress(OSError, AttributeError):  # there is no posix_spawn everywhere
                 self._start()
-        self._tell(f"+ {group} {mark}")
+        self._tell(f"+ {group} {_told(mark)}")
 
     def _start(self) -> None:
         listening, self._pipe = os.pipe()
@@ -96,7 +102,7 @@ class ProcessReaper:
 
     def remove(self, group: int = 0, mark: str = "") -> None:
         """This group has ended, or may go on; or what was expected does not come."""
-        self._tell(f"- {group} {mark}")
+        self._tell(f"- {group} {_told(mark)}")
 
     def close(self) -> None:
         """End it; waits for it, a millisecond where its list is empty."""
@@ -110,3 +116,8 @@ class ProcessReaper:
             # where somebody killed it, commands run all the same
             with contextlib.suppress(BrokenPipeError):
                 os.write(self._pipe, f"{change}\n".encode())
+
+
+def _told(mark: str) -> str:
+    """A mark, and the limit that goes with it."""
+    return f"{mark}:{limit_of(mark)}" if mark else ""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from crow.core.scrub import Scrubber
 from crow.process.child import LAST, ChildProcess
-from crow.process.environment import MARK
+from crow.process.mark import MARK
 from crow.process.reaper import ProcessReaper
 from crow.tools.output import Capture, readable
 from crow.tools.spool import Spool

@@ -131,18 +131,31 @@ async def test_a_descriptor_of_the_agent_is_not_inherited(
     assert (root / "open").read_text() == ""
 
 
+@pytest.mark.parametrize("name", ["bubblewrap", "landlock", "none"])
 async def test_a_command_is_ended_with_all_that_it_started(
-    any_backend: Backend, root: Path, workspace: Workspace
+    name: str, root: Path, workspace: Workspace
 ) -> None:
-    process = Command()
+    process = Command(f"CROW_COMMAND={os.urandom(8).hex()}")
     sleep = f"sleep {(seconds := nobodys())}"
-    argv = ["/bin/sh", "-c", f"setsid {sleep} & (env -i {sleep} &) ; echo up; {sleep}"]
-    launcher = Confined(any_backend, workspace())
+    argv = ["/bin/sh", "-c", f"setsid {sleep} & (env -i setsid {sleep} &) ; echo up; {sleep}"]
+    launcher = Confined(backend(name), workspace())
     await process.start(argv, str(root), {"PATH": os.environ["PATH"]}, launcher=launcher)
     await wait_for(lambda: b"up" in process.output)
     await process.stop(0.1)
     process.close()
     await wait_for(lambda: not running(seconds))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
+def test_nobody_else_is_taken_for_marked_however_low_the_limit_is_that_tells() -> None:
+    """It is lower in each agent that another one has started; at the end there is none left."""
+    code = "import resource; resource.setrlimit(10, ({0}, {0}));"
+    code += "from crow.process.child import marked; from crow.process import limit_of;"
+    code += "print(limit_of('CROW_COMMAND=x') < {0}, marked('CROW_COMMAND=x'))"
+    for most in (1 << 61, 1 << 40, 1 << 20, 0):
+        argv = [sys.executable, "-c", code.format(most)]
+        told = subprocess.run(argv, capture_output=True, text=True, check=True)
+        assert told.stdout == f"{most > 0} []\n"
 
 
 @pytest.mark.slow
@@ -226,7 +239,7 @@ print(agent.returncode, children())
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["bubblewrap", "landlock"])
+@pytest.mark.parametrize("name", ["bubblewrap", "landlock", "none"])
 def test_nothing_outlives_an_agent_that_is_killed_while_a_command_starts(
     name: str, root: Path
 ) -> None:
@@ -241,12 +254,12 @@ async def main():
     launcher = Confined(find_backend({name!r}), Policy("workspace", ({str(root)!r},)))
     process = ChildProcess(ProcessReaper(), f"CROW_COMMAND={{os.getpid()}}")
     print("now", flush=True)
-    argv = ["/bin/sh", "-c", "setsid sleep {seconds}"]
+    argv = ["/bin/sh", "-c", "env -i setsid sleep {seconds}"]
     await process.start(argv, {str(root)!r}, {{"PATH": os.environ["PATH"]}}, launcher=launcher)
     await process.wait(50)
 asyncio.run(main())
 """
-    for milliseconds in range(0, 24, 2):
+    for milliseconds in (*range(0, 24, 2), 300):
         agent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
         with agent:
             assert agent.stdout is not None

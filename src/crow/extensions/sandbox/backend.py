@@ -9,6 +9,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from crow import frozen
 from crow.extensions.sandbox.policy import Policy
+from crow.process import mark_of
 
 Outcome: TypeAlias = Literal["restored", "removed", "kept"]
 GUARANTEES = {
@@ -108,4 +109,4 @@ class Unconfined:
         from crow.extensions.sandbox.limits import limited
 
         del cwd
-        yield Launch(limited(argv, policy.limits), env)
+        yield Launch(limited(argv, policy.limits, mark_of(env)), env)

@@ -37,6 +37,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
         self._reaper, self._mark = reaper, mark
         self._open = {1, 2}
         self._launch = ExitStack()
+        self._ask: Callable[[int], bool] | None = None
         self._transport: asyncio.SubprocessTransport | None = None
 
     async def start(
@@ -79,6 +80,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
         try:
             launch = self._launch.enter_context(launcher.launch(argv, cwd, env))
             self._mark = self._mark or mark_of(launch.env)
+            self._ask = getattr(launch, "ask", None)  # newer than some launchers
             files = tuple(launch.pass_fds)
             await self._spawn(launch.argv, cwd, launch.env, stdin, files, launch.restrict)
             if launch.started is not None:
@@ -186,7 +188,8 @@ class ChildProcess(asyncio.SubprocessProtocol):
     async def stop(self, grace: float) -> None:
         """End the whole group: SIGTERM, ``grace`` seconds, SIGKILL; also those who left it."""
         try:
-            self.signal(signal.SIGTERM)
+            if self._ask is None or not self._ask(signal.SIGTERM):
+                self.signal(signal.SIGTERM)
             await self._wait_for_group(grace)
         finally:
             self.kill()

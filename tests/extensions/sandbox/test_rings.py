@@ -146,6 +146,34 @@ async def test_a_command_is_ended_with_all_that_it_started(
     await wait_for(lambda: not running(seconds))
 
 
+async def test_a_command_that_is_ended_may_clean_up(any_backend: Backend, root: Path) -> None:
+    process = Command()
+    launcher = Confined(any_backend, Policy("workspace", (str(root),)))
+    clean = "trap 'echo cleaned; exit 0' TERM; echo up; while :; do sleep 0.02; done"
+    argv = ["/bin/sh", "-c", clean]
+    await process.start(argv, str(root), {"PATH": os.environ["PATH"]}, launcher=launcher)
+    await wait_for(lambda: b"up" in process.output)
+    await process.stop(20)
+    await process.settle(1)
+    process.close()
+    assert process.output.splitlines()[-1] == b"cleaned"
+    assert process.code == 0
+
+
+async def test_one_that_is_ended_and_does_not_want_to_is_ended_all_the_same(
+    any_backend: Backend, root: Path
+) -> None:
+    process = Command()
+    launcher = Confined(any_backend, Policy("workspace", (str(root),)))
+    sleep = f"sleep {(seconds := nobodys())}"
+    argv = ["/bin/sh", "-c", f"trap '' TERM; echo up; {sleep}"]
+    await process.start(argv, str(root), {"PATH": os.environ["PATH"]}, launcher=launcher)
+    await wait_for(lambda: b"up" in process.output)
+    await process.stop(0.1)
+    process.close()
+    await wait_for(lambda: not running(seconds))
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
 def test_nobody_else_is_taken_for_marked_however_low_the_limit_is_that_tells() -> None:
     """It is lower in each agent that another one has started; at the end there is none left."""

@@ -77,6 +77,7 @@ class Bubblewrap:
             stack.enter_context(Check(policy, launch.found))
             namespace = Namespace()
             stack.enter_context(namespace.ended())
+            launch.ask = namespace.ask
             files = _Descriptors(stack)
             files.all.append(namespace.telling)
             mounts = plan_mounts(policy, cwd)

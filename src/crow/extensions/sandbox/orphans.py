@@ -54,6 +54,7 @@ class Namespace:
 
     def __init__(self) -> None:
         self._told, self.telling = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._known = 0
         self.line = ("--json-status-fd", str(self.telling))
 
     @contextmanager
@@ -66,15 +67,29 @@ class Namespace:
                 pid = self._pid()
                 os.close(self._told)
                 os.close(self.telling)
+                self._told, self._known = -1, 0
                 if pid:
                     _wait_for(pid)
+
+    def ask(self, number: int) -> bool:
+        """Send a signal to the command: bwrap itself would end by it, and all others at once.
+
+        The first process has the command in its group, and heeds none but SIGKILL and SIGSTOP.
+        """
+        pid = self._pid()
+        try:
+            if pid:
+                os.killpg(pid, number)
+        except OSError:
+            return False  # it has ended, or has no group yet
+        return pid != 0
 
     def _pid(self) -> int:
         """Its number here; 0 where bwrap has not come so far."""
         with suppress(OSError):
-            found = _TOLD.search(os.read(self._told, 4096))
-            return int(found[1]) if found else 0
-        return 0
+            if not self._known and (found := _TOLD.search(os.read(self._told, 4096))):
+                self._known = int(found[1])
+        return self._known
 
 
 def _wait_for(pid: int) -> None:

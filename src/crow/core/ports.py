@@ -311,6 +311,14 @@ class Launch(Protocol):
         """What is called with the number of its process, once it runs."""
         ...
 
+    @property
+    def ask(self) -> Callable[[int], bool] | None:
+        """What sends a signal (its number) to the command where what is started stands for it.
+
+        False where that cannot be, and what is started gets it. A launch need not have this.
+        """
+        ...
+
 
 class Launcher(Protocol):
     """Says how programs are started for a model, so that they can be confined."""

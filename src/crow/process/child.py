@@ -6,11 +6,12 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from crow.process.mark import limit_of, mark_of
 from crow.process.reaper import ProcessReaper
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
 
     ``exited`` is set when it has ended, whoever still holds its pipes, ``silent`` when nobody does.
     While it runs ``reaper`` ends it where the agent dies; ``mark``, a variable of its environment
-    (``NAME=VALUE``) that no other has, leads to what has left its group.
+    (``NAME=VALUE``) that no other has, leads to what has left its group; a launcher may give one.
     """
 
     def __init__(self, reaper: ProcessReaper | None = None, mark: str = "") -> None:
@@ -36,6 +37,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
         self._reaper, self._mark = reaper, mark
         self._open = {1, 2}
         self._launch = ExitStack()
+        self._ask: Callable[[int], bool] | None = None
         self._transport: asyncio.SubprocessTransport | None = None
 
     async def start(
@@ -77,6 +79,8 @@ class ChildProcess(asyncio.SubprocessProtocol):
             return
         try:
             launch = self._launch.enter_context(launcher.launch(argv, cwd, env))
+            self._mark = self._mark or mark_of(launch.env)
+            self._ask = getattr(launch, "ask", None)  # newer than some launchers
             files = tuple(launch.pass_fds)
             await self._spawn(launch.argv, cwd, launch.env, stdin, files, launch.restrict)
             if launch.started is not None:
@@ -103,12 +107,26 @@ class ChildProcess(asyncio.SubprocessProtocol):
             "start_new_session": True,
             "pass_fds": pass_fds,
         }
-        if restrict is not None:
-            from crow.process.restricted import start_restricted
+        with self._expected():
+            if restrict is not None:
+                from crow.process.restricted import start_restricted
 
-            await start_restricted(self, restrict, argv, **options)
+                await start_restricted(self, restrict, argv, **options)
+                return
+            await asyncio.get_running_loop().subprocess_exec(lambda: self, *argv, **options)
+
+    @contextlib.contextmanager
+    def _expected(self) -> Generator[None]:
+        """Have it ended also where the agent dies before it knows its number."""
+        if self._reaper is None or not self._mark:
+            yield
             return
-        await asyncio.get_running_loop().subprocess_exec(lambda: self, *argv, **options)
+        self._reaper.expect(self._mark)
+        try:
+            yield
+        except BaseException:
+            self._reaper.remove(mark=self._mark)
+            raise
 
     @property
     def pid(self) -> int:
@@ -170,7 +188,8 @@ class ChildProcess(asyncio.SubprocessProtocol):
     async def stop(self, grace: float) -> None:
         """End the whole group: SIGTERM, ``grace`` seconds, SIGKILL; also those who left it."""
         try:
-            self.signal(signal.SIGTERM)
+            if self._ask is None or not self._ask(signal.SIGTERM):
+                self.signal(signal.SIGTERM)
             await self._wait_for_group(grace)
         finally:
             self.kill()
@@ -215,7 +234,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
         return runs(self.pid)
 
     def kill(self) -> None:
-        """SIGKILL the group, and whatever carries the mark in its environment."""
+        """SIGKILL the group, and whatever carries the mark."""
         self.signal(signal.SIGKILL if CAN_GROUP else signal.SIGTERM)
         for _ in range(ROUNDS if self._mark else 0):
             escaped = marked(self._mark)
@@ -266,9 +285,13 @@ def runs(group: int) -> bool:
 
 
 def marked(mark: str) -> list[int]:
-    """Processes that have a variable in their environment (Linux; elsewhere none)."""
+    """Processes that have a variable in their environment, or its limit (Linux; else none)."""
     sought = mark.encode()
-    return [pid for pid, environ in each_process("environ") if sought in environ]
+    found = [pid for pid, environ in each_process("environ") if sought in environ]
+    if number := limit_of(mark):
+        limit = f" {number} ".encode()
+        found += [pid for pid, limits in each_process("limits") if limit in limits]
+    return found
 
 
 def each_process(file: str) -> Iterator[tuple[int, bytes]]:

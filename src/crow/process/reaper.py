@@ -2,7 +2,8 @@
 
 However the agent dies, its end of the pipe closes; then the groups that are still on the list get
 SIGTERM and, a second later, SIGKILL. So does, on Linux, whoever has left a group but carries its
-mark in the environment.
+mark. A mark is told before its process is there: bwrap's children have a session
+of their own before they are bound to it, and an agent may die at that instant.
 """
 
 from __future__ import annotations
@@ -12,26 +13,42 @@ import os
 import weakref
 from typing import Any
 
+from crow.process.mark import limit_of
+
 _SCRIPT = """
 trap '' HUP INT TERM
 groups=
 while read -r change group mark; do
     rest=
     for each in $groups; do
-        [ "${each%%:*}" = "$group" ] || rest="$rest $each"
+        case $each in
+            "0:$mark") continue ;;
+            0:*) ;;
+            "$group":*) continue ;;
+        esac
+        rest="$rest $each"
     done
     groups=$rest
     [ "$change" = + ] && groups="$groups $group:$mark"
 done
 [ -n "$groups" ] || exit 0
-for each in $groups; do kill -s TERM -- "-${each%%:*}"; done
+find() {
+    grep -lsF -e "${1%:*}" /proc/[0-9]*/environ
+    [ "${1##*:}" = 0 ] || grep -lsF -e " ${1##*:} " /proc/[0-9]*/limits
+}
+end() { [ "${2%%:*}" = 0 ] || kill -s "$1" -- "-${2%%:*}"; }
+for each in $groups; do end TERM "$each"; done
 sleep 1
 for each in $groups; do
-    kill -s KILL -- "-${each%%:*}"
+    end KILL "$each"
     [ -n "${each#*:}" ] || continue
-    for path in $(grep -lsF -e "${each#*:}" /proc/[0-9]*/environ); do
-        path=${path%/environ}
-        kill -s KILL "${path#/proc/}"
+    for round in 1 2 3 4 5 6 7 8 9; do
+        found=$(find "${each#*:}")
+        [ -n "$found" ] || break
+        for path in $found; do
+            path=${path#/proc/}
+            kill -s KILL "${path%/*}"
+        done
     done
 done
 """
@@ -47,15 +64,19 @@ class ProcessReaper:
         self._pid = 0
         self._close: weakref.finalize[[int], Any] | None = None
 
-    def add(self, group: int, mark: str = "") -> None:
-        """From now on this group dies with the agent.
+    def expect(self, mark: str) -> None:
+        """From now on whoever carries the mark dies with the agent, until its group is added.
 
         ``mark`` is a variable of its environment, ``NAME=VALUE`` without blanks, that no other has.
         """
+        self.add(0, mark)
+
+    def add(self, group: int, mark: str = "") -> None:
+        """From now on this group dies with the agent, and whoever carries its mark."""
         if self._close is None:
             with contextlib.suppress(OSError, AttributeError):  # there is no posix_spawn everywhere
                 self._start()
-        self._tell(f"+ {group} {mark}")
+        self._tell(f"+ {group} {_told(mark)}")
 
     def _start(self) -> None:
         listening, self._pipe = os.pipe()
@@ -79,9 +100,9 @@ class ProcessReaper:
             os.close(listening)
         self._close = close
 
-    def remove(self, group: int) -> None:
-        """This group has ended, or may go on."""
-        self._tell(f"- {group}")
+    def remove(self, group: int = 0, mark: str = "") -> None:
+        """This group has ended, or may go on; or what was expected does not come."""
+        self._tell(f"- {group} {_told(mark)}")
 
     def close(self) -> None:
         """End it; waits for it, a millisecond where its list is empty."""
@@ -95,3 +116,8 @@ class ProcessReaper:
             # where somebody killed it, commands run all the same
             with contextlib.suppress(BrokenPipeError):
                 os.write(self._pipe, f"{change}\n".encode())
+
+
+def _told(mark: str) -> str:
+    """A mark, and the limit that goes with it."""
+    return f"{mark}:{limit_of(mark)}" if mark else ""

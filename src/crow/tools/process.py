@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 from crow.core.scrub import Scrubber
 from crow.process.child import LAST, ChildProcess
+from crow.process.mark import MARK
 from crow.process.reaper import ProcessReaper
 from crow.tools.output import Capture, readable
 from crow.tools.spool import Spool
 
-MARKER = "CROW_COMMAND"
 _PENDING = 64 * 1024
 
 
@@ -32,7 +32,7 @@ class Process(ChildProcess):
         reaper: ProcessReaper | None = None,
         secrets: Sequence[str] = (),
     ) -> None:
-        super().__init__(reaper, f"{MARKER}={os.urandom(8).hex()}")
+        super().__init__(reaper, f"{MARK}={os.urandom(8).hex()}")
         self.command = command
         self.spool = spool
         self.streams = {1: Capture(limit), 2: Capture(limit)}

@@ -77,8 +77,8 @@ class Confined:
 class Command(ChildProcess):
     """A command that keeps what it prints."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, mark: str = "") -> None:
+        super().__init__(mark=mark)
         self.output = b""
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:

@@ -76,6 +76,15 @@ def test_what_holds_here_is_what_settings_and_environment_want(
     assert why[1:-1] in about["why"] + "."
 
 
+@pytest.mark.slow
+def test_where_it_is_required_and_there_is_none_no_command_runs() -> None:
+    required = ("--settings", '{"sandbox": {"required": true}}')
+    told = crow(*required, wanted="none")
+    assert told.returncode == 1
+    assert told.stdout.splitlines()[0] == "NO SANDBOX: sandbox.required is set, so no command runs."
+    assert json.loads(crow(*required, "--json", wanted="none").stdout)["required"] is True
+
+
 @pytest.mark.parametrize("line", [("escape",), ("--backend", "jail")])
 def test_what_is_not_there_is_said_in_a_line(line: tuple[str, ...]) -> None:
     told = crow(*line)

@@ -34,6 +34,7 @@ def world(tmp_path: Path) -> Path:
     for name in ("project/.git/hooks", "other", "home/.ssh"):
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "home/.ssh/id_rsa").write_text("key")
+    (tmp_path / "project/out").symlink_to("../other")
     return tmp_path
 
 
@@ -61,6 +62,7 @@ def told(world: Path, printed: str, code: int = 1, **policy: object) -> str | No
         ("OSError: [Errno 30] Read-only file system: '@/other/a'", "other/a"),
         ("Error: EROFS: read-only file system, open '@/other/a'", "other/a"),
         ("touch: cannot touch '../other/a': Read-only file system", "other/a"),
+        ("/usr/bin/bash: line 1: out/a: Read-only file system", "other/a"),
         ("cp: cannot create regular file '@/other/': Permission denied", "other"),
         ("cat: @/home/.ssh/id_rsa: Permission denied", "home/.ssh/id_rsa"),
         (

@@ -140,7 +140,7 @@ async def test_memory_that_is_no_processes_own_counts_as_well(play: Play):
 async def test_all_that_a_command_leaves_behind_counts_too(play: Play):
     """Each is small, none has a parent any more, and together they are too many."""
     output = await play(
-        "for i in $(seq 60); do (setsid sleep 19.41 &); done; sleep 9", processes=40
+        "for i in $(seq 60); do (env -i setsid sleep 19.41 &); done; sleep 9", processes=40
     )
     assert "more than 40 processes" in output
     assert not running("19.41")

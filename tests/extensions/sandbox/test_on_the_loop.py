@@ -453,6 +453,9 @@ async def test_the_command_tells_where_there_is_none(
     monkeypatch.setenv("CROW_SANDBOX", "nosuch")
     told = await said(build_agent, project)
     assert told.startswith("Commands run without a sandbox, with all that you may do: ")
+    settings(required=True)
+    told = await said(build_agent, project)
+    assert told.startswith("No command runs: sandbox.required is set, and no sandbox works here: ")
     settings(enabled=False)
     told = await said(build_agent, project)
     where = Path.home() / ".crow/settings.json"

@@ -131,18 +131,59 @@ async def test_a_descriptor_of_the_agent_is_not_inherited(
     assert (root / "open").read_text() == ""
 
 
+@pytest.mark.parametrize("name", ["bubblewrap", "landlock", "none"])
 async def test_a_command_is_ended_with_all_that_it_started(
-    any_backend: Backend, root: Path, workspace: Workspace
+    name: str, root: Path, workspace: Workspace
 ) -> None:
-    process = Command()
+    process = Command(f"CROW_COMMAND={os.urandom(8).hex()}")
     sleep = f"sleep {(seconds := nobodys())}"
-    argv = ["/bin/sh", "-c", f"setsid {sleep} & (env -i {sleep} &) ; echo up; {sleep}"]
-    launcher = Confined(any_backend, workspace())
+    argv = ["/bin/sh", "-c", f"setsid {sleep} & (env -i setsid {sleep} &) ; echo up; {sleep}"]
+    launcher = Confined(backend(name), workspace())
     await process.start(argv, str(root), {"PATH": os.environ["PATH"]}, launcher=launcher)
     await wait_for(lambda: b"up" in process.output)
     await process.stop(0.1)
     process.close()
     await wait_for(lambda: not running(seconds))
+
+
+async def test_a_command_that_is_ended_may_clean_up(any_backend: Backend, root: Path) -> None:
+    process = Command()
+    launcher = Confined(any_backend, Policy("workspace", (str(root),)))
+    clean = "trap 'echo cleaned; exit 0' TERM; echo up; while :; do sleep 0.02; done"
+    argv = ["/bin/sh", "-c", clean]
+    await process.start(argv, str(root), {"PATH": os.environ["PATH"]}, launcher=launcher)
+    await wait_for(lambda: b"up" in process.output)
+    await process.stop(20)
+    await process.settle(1)
+    process.close()
+    assert process.output.splitlines()[-1] == b"cleaned"
+    assert process.code == 0
+
+
+async def test_one_that_is_ended_and_does_not_want_to_is_ended_all_the_same(
+    any_backend: Backend, root: Path
+) -> None:
+    process = Command()
+    launcher = Confined(any_backend, Policy("workspace", (str(root),)))
+    sleep = f"sleep {(seconds := nobodys())}"
+    argv = ["/bin/sh", "-c", f"trap '' TERM; echo up; {sleep}"]
+    await process.start(argv, str(root), {"PATH": os.environ["PATH"]}, launcher=launcher)
+    await wait_for(lambda: b"up" in process.output)
+    await process.stop(0.1)
+    process.close()
+    await wait_for(lambda: not running(seconds))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
+def test_nobody_else_is_taken_for_marked_however_low_the_limit_is_that_tells() -> None:
+    """It is lower in each agent that another one has started; at the end there is none left."""
+    code = "import resource; resource.setrlimit(10, ({0}, {0}));"
+    code += "from crow.process.child import marked; from crow.process import limit_of;"
+    code += "print(limit_of('CROW_COMMAND=x') < {0}, marked('CROW_COMMAND=x'))"
+    for most in (1 << 61, 1 << 40, 1 << 20, 0):
+        argv = [sys.executable, "-c", code.format(most)]
+        told = subprocess.run(argv, capture_output=True, text=True, check=True)
+        assert told.stdout == f"{most > 0} []\n"
 
 
 @pytest.mark.slow
@@ -166,6 +207,95 @@ asyncio.run(main())
         agent.send_signal(signal.SIGKILL)
         agent.wait()
     await wait_for(lambda: not running(seconds))
+
+
+@pytest.mark.parametrize("ring", ["reading", "workspace"])
+async def test_a_named_pipe_outside_is_not_written_and_files_move_as_ever(
+    any_backend: Backend, root: Path, ring: str
+) -> None:
+    if "pipes" not in any_backend.holds:
+        pytest.skip("there is no perl, or no Landlock")
+    os.mkfifo(pipe := root / "pipe")
+    (work := root / "work").mkdir()
+    command = (
+        f"cd $TMPDIR; mkdir a b; echo kept >a/f; mv a/f b/f; ln b/f a/g; cat a/g; echo x >{pipe}"
+    )
+    listening = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        ran = await run(any_backend, Policy(ring, (str(work),)), command)  # type: ignore[arg-type]
+        assert os.read(listening, 10) == b""
+    finally:
+        os.close(listening)
+    assert ran.output.splitlines()[0] == "kept"
+    assert "Permission denied" in ran.output.splitlines()[-1]
+
+
+async def test_a_program_that_is_not_there_ends_as_in_a_shell(root: Path) -> None:
+    found = backend("bubblewrap")
+    process = Command()
+    launcher = Confined(found, Policy("workspace", (str(root),)))
+    env = {"PATH": "/usr/bin", "LC_ALL": "xx_XX.UTF-8"}  # of whose lack perl would tell
+    await process.start(["/nowhere/x"], str(root), env, launcher=launcher)
+    assert await process.wait(20)
+    process.close()
+    assert process.code == 127
+    assert process.output.count(b"\n") == 1
+    assert b"/nowhere/x" in process.output
+
+
+@pytest.mark.parametrize("command", ["setsid sleep 97 & exit 3", "setsid sleep 97 & sleep 97"])
+def test_no_command_leaves_a_process_to_whoever_takes_orphans(root: Path, command: str) -> None:
+    """Of bubblewrap: in a container the first process often waits for none, and they stay."""
+    backend("bubblewrap")
+    agent = f"""
+import asyncio
+from tests.extensions.sandbox.conftest import *
+async def main():
+    policy = Policy("workspace", ({str(root)!r},))
+    await asyncio.gather(*(run(find_backend("bubblewrap"), policy, {command!r}, 0.3) for _ in range(3)))
+asyncio.run(main())
+"""
+    first = f"""
+import os, subprocess, sys
+from crow.extensions.sandbox.orphans import adopt, children
+adopt(True)
+agent = subprocess.run([sys.executable, "-c", {agent!r}])
+print(agent.returncode, children())
+"""
+    told = subprocess.run([sys.executable, "-c", first], capture_output=True, check=False)
+    assert (told.stdout, told.stderr) == (b"0 []\n", b"")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["bubblewrap", "landlock", "none"])
+def test_nothing_outlives_an_agent_that_is_killed_while_a_command_starts(
+    name: str, root: Path
+) -> None:
+    """Two of three would: what bwrap starts is bound to it only once it has a session of its own."""
+    backend(name)
+    seconds = nobodys()
+    code = f"""
+import asyncio, os
+from tests.extensions.sandbox.conftest import *
+from crow.process import ProcessReaper
+async def main():
+    launcher = Confined(find_backend({name!r}), Policy("workspace", ({str(root)!r},)))
+    process = ChildProcess(ProcessReaper(), f"CROW_COMMAND={{os.getpid()}}")
+    print("now", flush=True)
+    argv = ["/bin/sh", "-c", "env -i setsid sleep {seconds}"]
+    await process.start(argv, {str(root)!r}, {{"PATH": os.environ["PATH"]}}, launcher=launcher)
+    await process.wait(50)
+asyncio.run(main())
+"""
+    for milliseconds in (*range(0, 24, 2), 300):
+        agent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+        with agent:
+            assert agent.stdout is not None
+            agent.stdout.readline()
+            with pytest.raises(subprocess.TimeoutExpired):
+                agent.wait(milliseconds / 1000)
+            agent.kill()
+    asyncio.run(wait_for(lambda: not running(seconds)))
 
 
 async def wait_for(happened: Callable[[], object]) -> None:

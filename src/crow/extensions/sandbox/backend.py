@@ -9,6 +9,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from crow import frozen
 from crow.extensions.sandbox.policy import Policy
+from crow.process import mark_of
 
 Outcome: TypeAlias = Literal["restored", "removed", "kept"]
 GUARANTEES = {
@@ -44,8 +45,8 @@ class Launch:
     """How a command is started so that it is confined.
 
     ``restrict`` is called on a thread of its own, which then starts the program, ``started`` with
-    its number. ``found`` is filled when the context is left, ``refused`` with the hosts that a
-    proxy did not let through.
+    its number; ``ask`` sends the command a signal. ``found`` is filled when the context is left,
+    ``refused`` with the hosts that a proxy did not let through.
     """
 
     argv: Sequence[str]
@@ -53,6 +54,7 @@ class Launch:
     pass_fds: Sequence[int] = ()
     restrict: Callable[[], None] | None = None
     started: Callable[[int], None] | None = None
+    ask: Callable[[int], bool] | None = None
     found: list[Finding] = field(default_factory=list[Finding])
     refused: list[str] = field(default_factory=list[str])
 
@@ -108,4 +110,4 @@ class Unconfined:
         from crow.extensions.sandbox.limits import limited
 
         del cwd
-        yield Launch(limited(argv, policy.limits), env)
+        yield Launch(limited(argv, policy.limits, mark_of(env)), env)

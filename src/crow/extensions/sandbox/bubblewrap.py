@@ -11,13 +11,16 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from typing import Self
 
 from crow.extensions.sandbox.backend import GUARANTEES, Launch
 from crow.extensions.sandbox.check import Check
+from crow.extensions.sandbox.guard import QUIET, guarded
 from crow.extensions.sandbox.limits import limited
 from crow.extensions.sandbox.mounted import Waiting
 from crow.extensions.sandbox.mounts import PRIVATE, is_below, plan_mounts, settled
 from crow.extensions.sandbox.neighbours import Neighbours
+from crow.extensions.sandbox.orphans import Namespace
 from crow.extensions.sandbox.policy import Policy, Proxy
 from crow.extensions.sandbox.seccomp import INTERNET, Filter, assemble
 
@@ -25,26 +28,41 @@ _ALONE = (
     "--unshare-user --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try "
     "--die-with-parent --new-session --cap-drop ALL"
 ).split()
+_RUNS_LATER = (
+    "What a command leaves in the workspace runs when you run it: Makefiles, tests, packages."
+)
+_PIPES = "Named pipes outside can be written to: only Landlock (Linux 5.19) and perl forbid that."
 
 
 class Bubblewrap:
     """``bwrap``, where users may make namespaces.
 
     A version before 0.8 cannot forbid namespaces inside (``is_old``); the filter does so alone.
+    ``perl`` guards named pipes, where the kernel has Landlock.
     """
 
     name = "bubblewrap"
-    holds = frozenset(GUARANTEES) - {"pipes"}
-    holds_reading = holds
-    does_not_hold: tuple[str, ...] = (
-        "What a command leaves in the workspace runs when you run it: Makefiles, tests, packages.",
-        "Named pipes outside, where programs have some, can be written to: no mount forbids that.",
-        "A protected path that is not there can be made; it is taken away after the command.",
-    )
 
-    def __init__(self, program: str, *, is_old: bool = False) -> None:
-        self.program, self._is_old = program, is_old
-        self.about = f"old:{program}" if is_old else program
+    def __init__(self, program: str, *, is_old: bool = False, perl: str = "") -> None:
+        self.program, self._is_old, self._perl = program, is_old, perl
+        self.about = ":".join([*["old"] * is_old, program, *[perl] * bool(perl)])
+        self.holds = frozenset(GUARANTEES) - (frozenset() if perl else {"pipes"})
+        self.holds_reading = self.holds
+
+    @classmethod
+    def known(cls, about: str) -> Self:
+        """As it was made before, from what it said about itself."""
+        program, _, perl = about.removeprefix("old:").partition(":")
+        return cls(program, is_old=about.startswith("old:"), perl=perl)
+
+    @property
+    def does_not_hold(self) -> tuple[str, ...]:
+        """What mounts cannot do, a line each."""
+        return (
+            _RUNS_LATER,
+            *(() if self._perl else (_PIPES,)),
+            "A protected path that is not there can be made; it is taken away after the command.",
+        )
 
     @contextmanager
     def confine(
@@ -57,9 +75,13 @@ class Bubblewrap:
             is_writing = policy.ring == "workspace"
             neighbours = stack.enter_context(Neighbours(is_writing=is_writing))
             stack.enter_context(Check(policy, launch.found))
+            namespace = Namespace()
+            stack.enter_context(namespace.ended())
+            launch.ask = namespace.ask
             files = _Descriptors(stack)
+            files.all.append(namespace.telling)
             mounts = plan_mounts(policy, cwd)
-            line = [self.program, *_file_system(mounts, policy, files), *_ALONE]
+            line = [self.program, *_file_system(mounts, policy, files), *_ALONE, *namespace.line]
             if any(how != "show" for _, how in mounts) and neighbours.are_there:
                 waiting = Waiting(mounts, launch, stack)
                 files.all += list(waiting.files)
@@ -68,6 +90,10 @@ class Bubblewrap:
             line += [] if self._is_old else ["--disable-userns"]
             line += ["--seccomp", files.data(assemble(Filter(families(policy))))]
             command = limited(argv, policy.limits)
+            if self._perl and ("/", "write") not in mounts:
+                written = [path for path, how in mounts if how == "write"]
+                command = guarded(self._perl, argv, [*written, *PRIVATE], policy.limits)
+                line += QUIET
             if isinstance(policy.network, Proxy):
                 from crow.extensions.sandbox.proxy import Gate, environment
 

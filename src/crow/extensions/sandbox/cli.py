@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 ACTIONS = ("show", "try")
 RINGS: tuple[Ring, ...] = ("reading", "workspace")
+BARE = "NO SANDBOX: commands run with all that you may do."
+REFUSED = "NO SANDBOX: sandbox.required is set, so no command runs."
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -53,7 +55,8 @@ def main(options: argparse.Namespace, out: Output) -> int:
     backend = Unconfined() if off else finder.find()
     if options.backend not in (None, backend.name):
         raise UsageError(finder.why)
-    return show(backend, "" if backend.holds else off or finder.why, options, out)
+    why = "" if backend.holds else off or finder.why
+    return show(backend, why, options, out, is_required=settings.required and not off)
 
 
 def _confining(wanted: str | None) -> Backend:
@@ -79,15 +82,23 @@ def _settings(options: argparse.Namespace, out: Output) -> SandboxSettings:
     return disabled if hook is None else hook.settings
 
 
-def show(backend: Backend, why: str, options: argparse.Namespace, out: Output) -> int:
-    """Say what there is, and why there is nothing."""
+def show(
+    backend: Backend,
+    why: str,
+    options: argparse.Namespace,
+    out: Output,
+    *,
+    is_required: bool = False,
+) -> int:
+    """Say what there is, and why there is nothing; without any no command runs if required."""
     from crow.extensions.sandbox.probe import everyone
 
     others = [each for each in everyone() if each.name != backend.name]
     if options.json:
-        out.verbatim(json.dumps(_about(backend, why, others), ensure_ascii=False))
+        about = _about(backend, why, others) | {"required": is_required}
+        out.verbatim(json.dumps(about, ensure_ascii=False))
     else:
-        _tell(backend, why, others, out)
+        _tell(backend, why, others, out, REFUSED if is_required else BARE)
     return 0 if backend.holds else 1
 
 
@@ -101,13 +112,13 @@ def _about(backend: Backend, why: str, others: Sequence[Answer]) -> dict[str, An
     }
 
 
-def _tell(backend: Backend, why: str, others: Sequence[Answer], out: Output) -> None:
+def _tell(backend: Backend, why: str, others: Sequence[Answer], out: Output, bare: str) -> None:
     from crow.extensions.sandbox.backend import GUARANTEES
 
     if backend.holds:
         out.line(f"Commands are confined by {backend.name}.", "bold")
     else:
-        out.line("NO SANDBOX: commands run with all that you may do.", "red", "bold")
+        out.line(bare, "red", "bold")
         if why:
             out.line(f"{why[0].upper()}{why[1:]}.")
     for name, text in GUARANTEES.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,8 +87,8 @@ def _refused_path(printed: str, launcher: RingLauncher, policy: Policy) -> str |
     """The path that was refused for certain."""
     for refusal in REFUSAL.finditer(printed):
         line, place = _line_at(printed, refusal.start())
-        for path in _paths(line, range(place, place + len(refusal[0])), launcher.cwd):
-            if _is_refused(path, policy):
+        for named in _paths(line, range(place, place + len(refusal[0])), launcher.cwd):
+            if _is_refused(path := _led(named, policy.roots), policy):
                 return path
     return None
 
@@ -117,6 +117,14 @@ def _paths(line: str, message: range, cwd: str) -> Iterator[str]:
     ]
     for *_, text in sorted(found):
         yield os.path.normpath(Path(cwd, os.path.expanduser(text)))
+
+
+def _led(path: str, roots: Sequence[str]) -> str:
+    """Where a link in a root leads out of it, the place that it leads to."""
+    if not _is_below(path, (*roots,)):
+        return path
+    real = os.path.realpath(path)
+    return path if _is_below(real, tuple(map(os.path.realpath, roots))) else real
 
 
 def _is_refused(path: str, policy: Policy) -> bool:

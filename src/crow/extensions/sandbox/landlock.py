@@ -25,6 +25,7 @@ from crow.extensions.sandbox.mounts import is_below, settled
 from crow.extensions.sandbox.policy import Policy
 from crow.extensions.sandbox.seccomp import INTERNET, Filter, assemble
 from crow.extensions.sandbox.survivors import Survivors
+from crow.process import mark_of
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
 _SECCOMP = {"x86_64": 317, "aarch64": 277}
@@ -71,7 +72,7 @@ class Landlock:
             "Secret files in a workspace (.env) can be read when the command may write there.",
             "Modes, owners and times of files outside can be changed when the command may write.",
             "Processes outside are seen (ps).",
-            "A process that hides well ends with the last command, or goes on if Crow is killed.",
+            "A process that hides on purpose ends with the last command, not if Crow is killed.",
             "No server can be started, not even for the command itself; no domain is reached.",
             *(line for since, line in old if self.abi < since),
         )
@@ -83,7 +84,7 @@ class Landlock:
         """Start it from a thread that has given up its rights."""
         del cwd
         policy = settled(policy)
-        launch = Launch(limited(argv, policy.limits), env)
+        launch = Launch(limited(argv, policy.limits, mark_of(env)), env)
         with ExitStack() as stack:
             stack.enter_context(Check(policy, launch.found, restores=True))
             self._survivors.begin()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from crow.process import is_secret
+from crow.process import MARK, is_secret, mark_of
 
 if TYPE_CHECKING:
     from crow.extensions.sandbox.backend import Launch
@@ -21,8 +22,6 @@ INHERITED = re.compile(
     r"|COLUMNS|LINES|PAGER|GIT_PAGER|VIRTUAL_ENV|CROW_COMMAND"
 )
 """What a command has of the environment that only reads."""
-MARK = "CROW_COMMAND"
-"""The variable that tells the processes of one command from others."""
 IMPATIENT = {
     "PIP_RETRIES": "0",
     "UV_HTTP_RETRIES": "0",
@@ -77,7 +76,7 @@ class RingLauncher:
         from crow.extensions.sandbox.watch import Watch
 
         holder = self._holder
-        mark = f"{MARK}={env[MARK]}" if self.ring == "outside" and MARK in env else ""
+        mark = mark_of(env) if self.ring == "outside" else ""
         watch = Watch(holder.limits, mark)
         with self._confined(argv, cwd, env) as launch, watch:
             if not self.is_named:
@@ -103,7 +102,10 @@ class RingLauncher:
             )
         self.cwd, self.policy = cwd, holder.policy(self.ring)
         backend = holder.finder.find()
-        return backend.confine(argv, cwd, self._environment(env), self.policy)
+        kept = self._environment(env)
+        if backend.holds:  # what is confined goes with the agent, however that ends
+            kept.setdefault(MARK, os.urandom(8).hex())
+        return backend.confine(argv, cwd, kept, self.policy)
 
     def _environment(self, env: Mapping[str, str]) -> dict[str, str]:
         """What of the environment a program gets."""

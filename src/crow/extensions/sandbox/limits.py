@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from crow.extensions.sandbox.policy import Limits
+from crow.process import limit_of
 
 _SET = "{} 2>/dev/null; "
 _PROCESSES, _OF_EACH_CORE = 2048, 256
@@ -70,16 +71,33 @@ def _number(path: str) -> int | None:
         return None
 
 
-def limited(argv: Sequence[str], limits: Limits) -> list[str]:
+def kept_by_the_kernel(limits: Limits) -> list[tuple[int, int]]:
+    """What the kernel keeps for each process: numbers of limits, with their values.
+
+    Who has one leaves no core dumps either.
+    """
+    import resource
+
+    blocks = limits.file_size and limits.file_size // 512 * 512  # as a shell counts
+    wanted = ((resource.RLIMIT_NOFILE, limits.open_files), (resource.RLIMIT_FSIZE, blocks))
+    kept = [(which, value) for which, value in wanted if value is not None]
+    return [(resource.RLIMIT_CORE, 0), *kept] if kept else []
+
+
+def limited(argv: Sequence[str], limits: Limits, mark: str = "") -> list[str]:
     """A command that sets what the kernel keeps for each process, and becomes what it was.
 
-    It leaves no core dumps either. What cannot be set (a higher limit than its parent's) stays.
+    It leaves no core dumps either. What cannot be set (a higher limit than its parent's) stays. By
+    the limit that goes with its ``mark`` its processes are found, whatever they put off.
     """
     kept = [("ulimit -n {0}", limits.open_files, 1), ("ulimit -f {0}", limits.file_size, 512)]
     lines = [line.format(value // unit) for line, value, unit in kept if value is not None]
+    lines = ["ulimit -c 0", *lines] if lines else []
+    if number := limit_of(mark):
+        lines.append(f"ulimit -w {number} 2>/dev/null || ulimit -x {number}")  # dash, or bash
     if not lines:
         return list(argv)
-    script = "".join(_SET.format(line) for line in ["ulimit -c 0", *lines])
+    script = "".join(_SET.format(line) for line in lines)
     return ["/bin/sh", "-c", f'{script}exec "$@"', "sh", *argv]
 
 

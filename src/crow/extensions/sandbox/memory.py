@@ -50,15 +50,21 @@ def remember(name: str, about: str) -> None:
 
 def bwrap() -> str | None:
     """Where bubblewrap's program is, in a folder of the system's; None where it is not."""
-    places = (f"{folder}/bwrap" for folder in _TRUSTED)
+    return system_program("bwrap")
+
+
+def system_program(name: str) -> str | None:
+    """A program in a folder of the system's; None where there is none."""
+    places = (f"{folder}/{name}" for folder in _TRUSTED)
     return next((path for path in places if os.access(path, os.X_OK)), None)
 
 
 def _machine() -> list[str | int]:
-    """What an answer depends on: kernel, program, user, and whether users may make namespaces."""
+    """What an answer depends on: kernel, programs, user, and whether users may make namespaces."""
     kernel, program = os.uname(), bwrap()
     time = [os.stat(program).st_mtime_ns] if program else []  # noqa: PTH116
-    return [kernel.release, kernel.version, os.geteuid(), *time, *map(_switch, _SWITCHES)]
+    perl = system_program("perl") or ""
+    return [kernel.release, kernel.version, os.geteuid(), *time, perl, *map(_switch, _SWITCHES)]
 
 
 def _switch(name: str) -> str:

@@ -104,18 +104,25 @@ def _try(backend: Backend) -> str:
 
 
 def _bubblewrap(about: str) -> Backend:
-    """``about`` is the program, behind ``old:`` for one before 0.8."""
+    """``about`` is what it said about itself."""
     from crow.extensions.sandbox.bubblewrap import Bubblewrap
+    from crow.extensions.sandbox.guard import find_guard
 
     if about:
-        return Bubblewrap(about.removeprefix("old:"), is_old=about.startswith("old:"))
+        return Bubblewrap.known(about)
     if sys.platform != "linux":
         raise OSError("it is for Linux")
     program = bwrap()
     if program is None:
         raise OSError("bwrap is not installed (the package is called bubblewrap)")
     told = subprocess.run([program, "--help"], capture_output=True, timeout=_SECONDS, check=False)
-    return Bubblewrap(program, is_old=b"--disable-userns" not in told.stdout)
+    is_old = b"--disable-userns" not in told.stdout
+    guarded = Bubblewrap(program, is_old=is_old, perl=find_guard())
+    try:
+        _try(guarded)
+    except OSError:
+        return Bubblewrap(program, is_old=is_old)
+    return guarded
 
 
 def _landlock(about: str) -> Backend:

@@ -124,7 +124,9 @@ class SessionSandbox:
             yield "Commands run without a sandbox: it is switched off in this session."
             return
         if not self.name:
-            yield f"Commands run without a sandbox, with all that you may do: {self.finder.why}."
+            how = "Commands run without a sandbox, with all that you may do"
+            refused = "No command runs: sandbox.required is set, and no sandbox works here"
+            yield f"{refused if self.settings.required else how}: {self.finder.why}."
             return
         yield f"Commands run in a sandbox: {self.name}."
         domains = ", ".join(self.settings.allowed_domains)

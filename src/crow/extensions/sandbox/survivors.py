@@ -7,14 +7,14 @@ nobody can take off, tells it from the children that belong here.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
 import time
+from contextlib import ExitStack
 from functools import cache
-from pathlib import Path
 
-_SUBREAPER = 36
+from crow.extensions.sandbox.orphans import children, orphans
+
 _ROUNDS, _PAUSE = 50, 0.002
 
 
@@ -23,12 +23,14 @@ class Survivors:
 
     def __init__(self) -> None:
         self._running = 0
+        self._taken = ExitStack()
         self._own = own_filters()
 
     def begin(self) -> None:
         """A command starts: its orphans come here."""
+        if not self._running:
+            self._taken.enter_context(orphans().taken())
         self._running += 1
-        _adopt(True)
 
     def end(self) -> None:
         """A command has ended; none of its processes goes on."""
@@ -37,7 +39,7 @@ class Survivors:
             return  # it cannot be told whose they are
         ended: set[str] = set()
         for _ in range(_ROUNDS):
-            left = [pid for pid in _children() if filters(pid) > self._own]
+            left = [pid for pid in children() if filters(pid) > self._own]
             for pid in left:
                 with contextlib.suppress(OSError):
                     os.kill(int(pid), signal.SIGKILL)
@@ -45,22 +47,7 @@ class Survivors:
             if not ended:
                 break
             time.sleep(_PAUSE)  # what they had started comes here next
-        _adopt(False)
-
-
-def _adopt(is_wanted: bool) -> None:
-    """Be the parent of orphans, or leave them to the system."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.prctl(_SUBREAPER, ctypes.c_ulong(is_wanted), *[ctypes.c_ulong(0)] * 3)
-
-
-def _children() -> list[str]:
-    """Of this process, whichever thread of it they belong to."""
-    found: list[str] = []
-    for thread in os.listdir("/proc/self/task"):  # noqa: PTH208 - one may end before it is looked at
-        with contextlib.suppress(OSError):
-            found += Path("/proc/self/task", thread, "children").read_text().split()
-    return found
+        self._taken.close()
 
 
 def filters(pid: int | str) -> int:

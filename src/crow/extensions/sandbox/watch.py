@@ -23,6 +23,7 @@ from crow import frozen
 from crow.extensions.sandbox.policy import Limits
 from crow.extensions.sandbox.ramfiles import held_by, total
 from crow.extensions.sandbox.survivors import filters, own_filters
+from crow.process import limit_of
 
 _EVERY = 0.05  # seconds between glances at the machine
 _PART = 8  # of all memory that a command may have: so much more calls for a look
@@ -56,8 +57,8 @@ class Running:
 class Watch:
     """Looks after one command, from `begin` until the context is left.
 
-    Where nothing confines it, ``mark`` is what its processes have in their environment if they have
-    not put it off. What was too much is said in ``over``.
+    Where nothing confines it, ``mark`` is what its processes have in their environment, or by a
+    limit. What was too much is said in ``over``.
     """
 
     def __init__(self, limits: Limits, mark: str = "") -> None:
@@ -174,6 +175,8 @@ class Family:
 
     def __init__(self, pid: int, mark: bytes = b"") -> None:
         self.pid, self._mark = pid, mark
+        number = limit_of(mark.decode())
+        self._marks = {"environ": mark, "limits": f" {number} ".encode() if number else mark}
         self._here = os.getpid()
         self._own_filters = own_filters()
         leader = seen(str(pid))
@@ -215,8 +218,10 @@ class Family:
 
     def _is_marked(self, pid: int) -> bool:
         """Whether a process has the command's mark; waits where that starts a program just now."""
-        with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123
-            return self._mark in file.read()
+        for name, mark in self._marks.items():
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/{name}", "rb") as file:  # noqa: PTH123
+                if mark in file.read():
+                    return True
         return False
 
     def signal(self, number: signal.Signals) -> None:

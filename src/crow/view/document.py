@@ -1,9 +1,9 @@
 """A session as the page shows it: entries in order, each call with its hooks and its decision.
 
 An entry has a ``kind``: ``prompt``, ``answer``, ``call``, ``plan``, ``compacted``, ``aside``,
-``request`` (tokens of one), ``break`` (of the cache's prefix) and ``hooks`` (those of no call). What
-a request was beside the conversation is in ``sent``, each once; ``request`` of an answer and of the
-tokens is its place there. Times are seconds of the epoch, durations milliseconds.
+``request`` (tokens of one), ``break`` (of the cache's prefix) and ``hooks`` (those of no call).
+What a request was beside the conversation is in ``sent``, each once; ``request`` of an answer and
+of the tokens is its place there. Times are seconds of the epoch, durations milliseconds.
 """
 
 from __future__ import annotations

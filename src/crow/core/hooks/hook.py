@@ -251,16 +251,14 @@ def place_of(function: Any, error: BaseException | None = None) -> str:
 
 def _code_of(function: Any) -> CodeType | None:
     """The code that somebody wrote: of what a decorator wraps, too."""
-    return _code_called(inspect.unwrap(_without_arguments(function)))
-
-
-def _without_arguments(function: Any) -> Any:
-    return function.func if isinstance(function, partial) else function
+    inner = function.func if isinstance(function, partial) else function
+    return _code_called(inspect.unwrap(inner))
 
 
 def _code_called(function: Any) -> CodeType | None:
     """The code of a function, a method, a partial or an object that can be called, itself."""
-    function = _without_arguments(function)
+    if isinstance(function, partial):
+        function = cast(Any, function.func)
     called: Any = getattr(cast(Any, type(function)), "__call__", None)  # noqa: B004 - its code
     for each in (function, called):
         code = getattr(getattr(each, "__func__", each), "__code__", None)

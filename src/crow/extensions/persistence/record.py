@@ -4,7 +4,7 @@ Kinds: ``message``; ``answer`` (a tool message whose content is that of the resu
 ``carried`` (a message that a new segment begins with); ``segment``; ``started`` and ``result`` of a
 tool call; ``plan``; ``said`` (text that was shown and is in no message, with the ``prompt`` that it
 answers in the model's place); ``hooks``, what they did; ``usage``, the tokens of a request;
-``sent``, what was another in a request than in the one before (`crow.extensions.persistence.sent`).
+``sent``, what was another in a request than in the one before (`LastRequest`).
 Readers keep and pass over kinds that they do not know.
 """
 
@@ -14,7 +14,7 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, field
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, Literal, cast
 
 from crow import (
@@ -24,11 +24,14 @@ from crow import (
     Call,
     Continue,
     Deny,
+    Message,
     Record,
+    RequestContext,
     Stop,
     ToolContext,
     ToolResult,
     frozen,
+    mutable,
 )
 from crow.events import PlanChanged, PlanEntry
 from crow.tools import Diff, Location, shortened
@@ -51,6 +54,8 @@ USER = "user"
 """The owner of a record that says what a person answered."""
 TOGETHER = 1000
 LONGEST = 32 * 1024
+SYSTEM = ("system", "developer")
+UNSAID: Any = object()
 VERDICTS = (Allow, Answer, Ask, Continue, Deny, Stop)
 
 
@@ -248,3 +253,45 @@ def locations(places: Iterable[dict[str, Any]]) -> tuple[Location, ...]:
 def plan_of(data: dict[str, Any]) -> PlanChanged:
     """A plan as it was written."""
     return PlanChanged(tuple(PlanEntry(**entry) for entry in data["entries"]))
+
+
+@mutable
+class LastRequest:
+    """The request that was sent last, as far as the conversation does not say that.
+
+    A row has what is another in the next one: ``model``, ``params``, ``tools``, ``system`` (the
+    messages in front of the conversation). From index ``since`` on it is the conversation again;
+    where hooks have changed that, ``messages`` stand from index ``at`` on in its place. ``made`` is
+    where those began last, or -1.
+    """
+
+    fields: dict[str, Any] = field(default_factory=dict[str, Any])
+    messages: Sequence[Message] = ()
+    made: int = -1
+
+    def changes(self, ctx: RequestContext) -> dict[str, Any]:
+        """What is another in the next one, which is the last one from now on."""
+        head = [*takewhile(lambda message: message["role"] in SYSTEM, ctx.messages)]
+        rest, history = ctx.messages[len(head) :], ctx.session.messages
+        now = {"model": ctx.model, "params": ctx.params, "tools": ctx.tools, "system": head}
+        told: dict[str, Any] = {n: v for n, v in now.items() if self._was(n) != v}
+        since = common(self.messages, rest)
+        if rest[since:] != history[since:]:
+            at = since + common(history[since:], rest[since:])
+            told |= {"since": since, "at": at, "messages": rest[at:]}
+            self.made = at
+        elif self.made >= since:
+            told["since"], self.made = since, -1
+        self.fields, self.messages = now, rest
+        return told
+
+    def _was(self, name: str) -> Any:
+        return self.fields.get(name, UNSAID)
+
+
+def common(before: Sequence[Message], now: Sequence[Message]) -> int:
+    """With how many messages both begin."""
+    if now[: len(before)] == before:
+        return len(before)
+    pairs = enumerate(zip(before, now, strict=False))
+    return next((index for index, (was, item) in pairs if was != item), min(len(before), len(now)))

@@ -11,8 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from crow import Message, Session, SessionError, Usage, frozen
-from crow.extensions.persistence.record import Kind, Row, dump, witnessed
-from crow.extensions.persistence.sent import LastRequest
+from crow.extensions.persistence.record import Kind, LastRequest, Row, dump, witnessed
 from crow.messages import Content, is_prompt, text_of
 
 if TYPE_CHECKING:

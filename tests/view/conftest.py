@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import pytest
 from crow.core.agent import Agent
 from crow.core.hooks.contexts import ToolContext
 from crow.core.verdicts import Allow, Deny, Verdict
-from crow.extensions import PersistenceHook
+from crow.extensions import PersistenceHook, SystemPromptHook
+from crow.extensions.prompt_cache import PromptCacheHook
 from crow.testing import ScriptedModel, call, text
 from crow.tools import tool
 
@@ -52,6 +54,24 @@ async def lines(tmp_path: Path) -> str:
     agent.hooks.register("before_tool", judge)
     async with agent:
         session = (await agent.run(f"Shout, please {EVIL}")).session
+    return await store.export(session.id)
+
+
+@pytest.fixture
+async def broken(tmp_path: Path) -> str:
+    """What a store exports of a session in which a hook breaks the cache's prefix."""
+    store, turns = PersistenceHook(tmp_path / "broken.db"), count(1)
+
+    def tail(ctx: Any) -> list[Any]:
+        ctx.params = {"reasoning_effort": "low"}
+        return [*ctx.messages, {"role": "user", "content": f"It is turn {next(turns)}."}]
+
+    script = [[text("On it.", usage=USAGE), call("shout", word="hi")], text("Done.", usage=USAGE)]
+    hooks = [store, SystemPromptHook("You are Crow."), PromptCacheHook()]
+    agent = Agent(ScriptedModel(*script), hooks=hooks, tools=[shout])
+    agent.hooks.register("before_llm_request", tail)
+    async with agent:
+        session = (await agent.run("Shout, please")).session
     return await store.export(session.id)
 
 

@@ -71,6 +71,43 @@ async def test_the_server_shows_the_list_and_a_session(lines: str, tmp_path: Pat
         assert "All sessions" in seen
 
 
+async def test_a_request_is_shown_as_it_was_sent_and_where_the_cache_was_lost(
+    broken: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "page.html"
+    made = document(broken)
+    file.write_text(page_of(made, Counter()), "utf-8")
+    seen = await asyncio.to_thread(dom, f"{file.as_uri()}#x/usage", tmp_path)
+    main = seen.partition("<main")[2].partition("</main>")[0]
+    assert "request 2: the hook tail changed message" in main
+    rows = [entry for entry in made["entries"] if entry["kind"] == "request"]
+    seen = await asyncio.to_thread(dom, f"{file.as_uri()}#x/usage/{rows[1]['seq']}", tmp_path)
+    detail = seen.partition('<aside id="detail"')[2].partition("</aside>")[0]
+    for told in ("You are Crow.", "It is turn 2.", "reasoning_effort", "Say a word loudly."):
+        assert told in detail, told
+    assert "It is turn 1." not in detail
+
+
+async def test_two_sessions_are_compared(lines: str, broken: str, tmp_path: Path) -> None:
+    docs = {"one": lines, "two": broken}
+
+    async def sessions(query: Mapping[str, str]) -> Any:
+        row = {"updated": "2026-01-01T00:00:00Z", "cwd": "/", "prompt": "p", "turns": 1}
+        rest = {"cost": None, "used_by": "", "snippet": ""}
+        return [{"id": name, "title": f"Session {name}", **row, **rest} for name in docs]
+
+    async def session(query: Mapping[str, str]) -> Any:
+        return dressed(document(docs[query["id"]])) if "known" not in query else None
+
+    loop = asyncio.get_running_loop()
+    with Server({"sessions": sessions, "session": session}, loop) as server:
+        seen = await asyncio.to_thread(dom, f"{server.url}#one/compare", tmp_path)
+        assert "Session two" in seen.partition("<main")[2]
+        for other, told in (("two", "steps differ"), ("one", "Both did the same")):
+            seen = await asyncio.to_thread(dom, f"{server.url}#one/compare/{other}", tmp_path)
+            assert told in seen.partition("<main")[2].partition("</main>")[0]
+
+
 async def test_ten_thousand_turns_are_shown_a_part_at_a_time(tmp_path: Path) -> None:
     file = tmp_path / "long.html"
     file.write_text(page_of(document(session_of(10_000)), Counter()), "utf-8")

@@ -1,13 +1,13 @@
-// The page: a list of sessions, and one of them in five views. What was written comes as HTML that
+// The page: a list of sessions, one of them in five views, and two beside each other. What was written comes as HTML that
 // the server made of Markdown; all else is put in as text.
 
-const VIEWS = { conversation: "Conversation", timeline: "Timeline", hooks: "Hooks", usage: "Usage", files: "Files" };
+const VIEWS = { conversation: "Conversation", timeline: "Timeline", hooks: "Hooks", usage: "Usage", files: "Files", compare: "Compare" };
 const BLOCK = 40; // entries that are made at once, when they come near
 const LONG = 3000; // letters of an output that is shown before "more"
 const EVERY = 1500; // milliseconds between two looks at a session that may be at work
 const byId = (id) => document.getElementById(id);
 const whole = byId("data") ? JSON.parse(byId("data").textContent) : null;
-const state = { doc: whole, id: "", view: "conversation", seq: null, query: "" };
+const state = { doc: whole, id: "", view: "conversation", seq: null, other: "", query: "" };
 
 /** An element: make("p", {class: "x"}, "text", element). */
 function make(name, attributes = {}, ...children) {
@@ -51,14 +51,17 @@ async function ask(name, query) {
 
 function place() {
   const [id = "", view = "conversation", seq = ""] = location.hash.slice(1).split("/");
-  return { id: decodeURIComponent(id), view: VIEWS[view] ? view : "conversation", seq: seq === "" ? null : Number(seq) };
+  const at = { id: decodeURIComponent(id), view: VIEWS[view] ? view : "conversation", seq: null, other: "" };
+  if (at.view === "compare") at.other = decodeURIComponent(seq);
+  else if (seq !== "") at.seq = Number(seq);
+  return at;
 }
 const link = (id, view = "conversation", seq = "") => `#${encodeURIComponent(id)}/${view}${seq === "" ? "" : `/${seq}`}`;
 
 async function show() {
-  const { id, view, seq } = place();
-  const isNew = id !== state.id || view !== state.view || !byId("main").childElementCount;
-  Object.assign(state, { view, seq });
+  const { id, view, seq, other } = place();
+  const isNew = id !== state.id || view !== state.view || other !== state.other || !byId("main").childElementCount;
+  Object.assign(state, { view, seq, other });
   if (whole) state.id = whole.session.id;
   else if (id !== state.id) {
     state.id = id;
@@ -66,7 +69,7 @@ async function show() {
   }
   if (!state.doc) return list();
   heading(state.doc);
-  if (isNew) byId("main").replaceChildren(...views[view](state.doc));
+  if (isNew) byId("main").replaceChildren(...(await views[view](state.doc)));
   if (seq !== null) go(seq);
   else closeDetail();
 }
@@ -81,7 +84,8 @@ function heading(doc) {
   const bad = calls.filter((call) => ["error", "denied"].includes(call.outcome)).length;
   byId("about").textContent = `${session.cwd} · ${new Date(session.created).toLocaleString()} · ${number(calls.length)} calls${bad ? `, ${bad} failed or denied` : ""}${tokens}`;
   if (doc.hidden && Object.keys(doc.hidden).length) byId("about").append(` · taken out: ${Object.entries(doc.hidden).map(([what, times]) => `${what} (${times})`).join(", ")}`);
-  const tabs = Object.entries(VIEWS).map(([view, name], index) => make("a", { href: link(state.id, view), "aria-current": view === state.view ? "page" : null, title: `${index + 1}` }, name));
+  const offered = Object.entries(VIEWS).filter(([view]) => view !== "compare" || !whole);
+  const tabs = offered.map(([view, name], index) => make("a", { href: link(state.id, view), "aria-current": view === state.view ? "page" : null, title: `${index + 1}` }, name));
   byId("tabs").replaceChildren(...(whole ? [] : [make("a", { href: "#" }, "All sessions")]), ...tabs);
   byId("tabs").hidden = byId("search").hidden = false;
 }
@@ -106,8 +110,11 @@ async function list() {
 
 // the conversation: blocks that are filled when they come near
 
+const BESIDE = ["request", "hooks", "break"];
+const told = (doc) => doc.entries.filter((entry) => !BESIDE.includes(entry.kind));
+
 function conversation(doc) {
-  const entries = doc.entries.filter((entry) => !["request", "hooks"].includes(entry.kind));
+  const entries = told(doc);
   const blocks = [];
   for (let start = 0; start < entries.length; start += BLOCK) {
     const part = entries.slice(start, start + BLOCK);
@@ -134,7 +141,7 @@ function entryOf(entry) {
   const head = (text) => make("h2", {}, text, make("span", { class: "num" }, ` ${time(entry.at)}`));
   switch (entry.kind) {
     case "prompt": return make("article", attributes, head("You"), written(entry.html), entry.beside.length ? make("p", { class: "quiet" }, `with ${entry.beside.join(", ")}`) : "");
-    case "answer": return make("article", attributes, head("Model"), entry.thought ? make("details", {}, make("summary", {}, "Thoughts"), make("pre", {}, entry.thought)) : "", written(entry.html));
+    case "answer": return make("article", attributes, head("Model"), requestButton(entry, "request"), entry.thought ? make("details", {}, make("summary", {}, "Thoughts"), make("pre", {}, entry.thought)) : "", written(entry.html));
     case "call": return callOf(entry, attributes);
     case "plan": return make("article", attributes, head("Plan"), make("ul", {}, ...entry.entries.map((each) => make("li", {}, `${{ completed: "✓", in_progress: "→" }[each.status] ?? "·"} ${each.content}`))));
     case "compacted": return make("article", attributes, head("The conversation was compacted"), make("details", {}, make("summary", {}, "Summary"), written(entry.html)));
@@ -150,27 +157,55 @@ function callOf(entry, attributes) {
   return make("article", attributes, button);
 }
 
-// one call, with all that is known of it
+// a request as it was sent: what of it is no part of the conversation
 
-function detail(entry) {
-  const section = (name, ...children) => (children.filter(Boolean).length ? [make("h3", {}, name), ...children] : []);
-  const changed = entry.asked ? [...section("Asked for by the model", changes(shown(entry.asked), shown(entry.args)))] : section("Arguments", make("pre", {}, shown(entry.args)));
-  const decisions = (entry.decisions ?? []).map((each) => make("p", {}, make("strong", { class: { allow: "ok", deny: "error" }[each.verdict] ?? "unknown" }, each.verdict), ` by ${each.who}${each.reason ? `: ${each.reason}` : ""}`, ...Object.entries(each).filter(([name]) => !["verdict", "who", "reason"].includes(name)).map(([name, value]) => make("pre", {}, `${name}: ${shown(value)}`))));
-  byId("detail").replaceChildren(
-    make("button", { type: "button", onclick: leave, "aria-label": "Close (Escape)" }, "Close"),
-    make("h2", {}, `${entry.name} `, make("span", { class: entry.outcome || "unknown" }, entry.outcome || "no result")),
-    make("p", { class: "quiet" }, [entry.title, entry.began ? time(entry.began) : "", entry.ms === undefined ? "" : span(entry.ms)].filter(Boolean).join(" · ")),
-    ...section("Who decided", ...decisions), ...changed,
-    ...section("Changes", ...(entry.diffs ?? []).flatMap((each) => [make("p", { class: "quiet" }, each.path), changes(each.old ?? "", each.new ?? "")])),
-    ...section("Output", entry.output === undefined ? "" : long(entry.output)),
-    ...section(`Hooks (${entry.hooks.length})`, entry.hooks.length ? chain(entry.hooks) : ""));
+function requestButton(entry, text) {
+  const sent = state.doc.sent?.[entry.request];
+  const show = () => (state.view === "usage" ? (location.hash = link(state.id, "usage", entry.seq)) : requestOf(entry, sent));
+  return sent ? make("button", { type: "button", class: "small", "aria-label": `${text}, as it was sent`, onclick: show }, text) : "";
+}
+
+function requestOf(entry, sent) {
+  const many = sent.tools ?? [];
+  const made = sent.made.map((each) => [make("p", { class: "quiet" }, `message ${each.at + 1}, ${each.role}`), long(each.text)]);
+  const upTo = told(state.doc).filter((each) => each.seq < entry.seq && each.kind !== "aside").length;
+  open([
+    make("h2", {}, "The request as it was sent"),
+    make("p", { class: "quiet" }, [time(entry.at), `model ${sent.model ?? "of the endpoint's own"}`, `the conversation up to here, ${upTo} entries`].join(" · ")),
+    ...section("Parameters", Object.keys(sent.params ?? {}).length ? make("pre", {}, shown(sent.params)) : ""),
+    ...section("Put there by hooks", ...made.flat()),
+    ...section("In front of the conversation", ...(sent.system ?? []).map((each) => long(each.text))),
+    ...section(`Tools (${many.length})`, ...many.map((tool) => make("details", {}, make("summary", {}, tool.function?.name ?? "?"), make("pre", {}, shown(tool)))))]);
+}
+
+const section = (name, ...children) => (children.filter(Boolean).length ? [make("h3", {}, name), ...children] : []);
+
+/** Show something beside the page. */
+function open(children) {
+  byId("detail").replaceChildren(make("button", { type: "button", onclick: leave, "aria-label": "Close (Escape)" }, "Close"), ...children);
   byId("detail").hidden = false;
   document.body.classList.add("beside");
   byId("detail").focus({ preventScroll: true });
 }
 
+// one call, with all that is known of it
+
+function detail(entry) {
+  const changed = entry.asked ? [...section("Asked for by the model", changes(shown(entry.asked), shown(entry.args)))] : section("Arguments", make("pre", {}, shown(entry.args)));
+  const decisions = (entry.decisions ?? []).map((each) => make("p", {}, make("strong", { class: { allow: "ok", deny: "error" }[each.verdict] ?? "unknown" }, each.verdict), ` by ${each.who}${each.reason ? `: ${each.reason}` : ""}`, ...Object.entries(each).filter(([name]) => !["verdict", "who", "reason"].includes(name)).map(([name, value]) => make("pre", {}, `${name}: ${shown(value)}`))));
+  open([
+    make("h2", {}, `${entry.name} `, make("span", { class: entry.outcome || "unknown" }, entry.outcome || "no result")),
+    make("p", { class: "quiet" }, [entry.title, entry.began ? time(entry.began) : "", entry.ms === undefined ? "" : span(entry.ms)].filter(Boolean).join(" · ")),
+    ...section("Who decided", ...decisions), ...changed,
+    ...section("Changes", ...(entry.diffs ?? []).flatMap((each) => [make("p", { class: "quiet" }, each.path), changes(each.old ?? "", each.new ?? "")])),
+    ...section("Output", entry.output === undefined ? "" : long(entry.output)),
+    ...section(`Hooks (${entry.hooks.length})`, entry.hooks.length ? chain(entry.hooks) : "")]);
+}
+
 function leave() {
-  location.hash = link(state.id, state.view);
+  const here = link(state.id, state.view, state.view === "compare" ? state.other : "");
+  if (location.hash === here) closeDetail();
+  else location.hash = here;
 }
 function closeDetail() {
   byId("detail").hidden = true;
@@ -307,7 +342,19 @@ function hooks(doc) {
     ...(loose.length ? [make("h2", {}, "Beside the calls"), ...loose.map((entry) => make("div", {}, make("p", { class: "quiet" }, time(entry.at)), chain(entry.records)))] : [])];
 }
 
-// tokens of each request
+// tokens of each request, and where the cache was lost or the conversation compacted
+
+/** What happened between requests: at which of them, and how that is said. */
+function marks(doc) {
+  const found = [];
+  let index = -1;
+  for (const entry of doc.entries) {
+    if (entry.kind === "request") index++;
+    if (entry.kind === "break") found.push({ index, entry, kind: entry.expected ? "user" : "bad", text: entry.reason });
+    if (entry.kind === "compacted") found.push({ index: index + 1, entry, kind: "hook", text: `compacted${entry.by ? ` (${entry.by})` : ""}` });
+  }
+  return found;
+}
 
 function usage(doc) {
   const rows = doc.entries.filter((entry) => entry.kind === "request");
@@ -321,10 +368,72 @@ function usage(doc) {
       const cached = ((row.last.cached_tokens ?? row.last.cache_read_tokens ?? 0) / most) * 130;
       const title = make("title", {}, `request ${index + 1}: ${number(row.context)} tokens of context, ${number(row.last.output_tokens)} written`);
       return [make("rect", { x: index * width, y: 145 - height, width: Math.max(1, width - 1), height, class: "model" }, title), make("rect", { x: index * width, y: 145 - cached, width: Math.max(1, width - 1), height: cached, class: "tool" })];
-    }), make("text", { x: 4, y: 12 }, `${number(most)} tokens${window ? ` of ${number(window)}` : ""}`)));
-  const cells = (row, index) => [index + 1, row.last.input_tokens, row.last.cached_tokens ?? row.last.cache_read_tokens ?? 0, row.last.output_tokens, row.context];
-  const table = make("table", {}, make("thead", {}, make("tr", {}, ...["request", "input", "from cache", "output", "context", "cost"].map((name) => make("th", { scope: "col", class: "num" }, name)))), make("tbody", {}, ...rows.map((row, index) => make("tr", {}, ...cells(row, index).map((value) => make("td", { class: "num" }, number(value))), make("td", { class: "num" }, row.last.cost ? `$${row.last.cost.toFixed(4)}` : "")))));
-  return [make("p", {}, make("span", { class: "key model" }), "context", make("span", { class: "key tool" }), "from the cache"), plot, table];
+    }), ...marks(doc).map((each) => make("rect", { x: Math.max(0, each.index) * width, y: 147, width: Math.max(3, width - 1), height: 8, class: each.kind }, make("title", {}, each.text))),
+    make("text", { x: 4, y: 12 }, `${number(most)} tokens${window ? ` of ${number(window)}` : ""}`)));
+  const cells = (row) => [row.last.input_tokens, row.last.cached_tokens ?? row.last.cache_read_tokens ?? 0, row.last.output_tokens, row.context];
+  const table = make("table", {}, make("thead", {}, make("tr", {}, ...["request", "input", "from cache", "output", "context", "cost"].map((name) => make("th", { scope: "col", class: "num" }, name)))), make("tbody", {}, ...rows.map((row, index) => make("tr", {}, make("td", { class: "num" }, requestButton(row, `request ${index + 1}`) || index + 1), ...cells(row).map((value) => make("td", { class: "num" }, number(value))), make("td", { class: "num" }, row.last.cost ? `$${row.last.cost.toFixed(4)}` : "")))));
+  const lost = marks(doc).map((each) => make("li", {}, `request ${Math.max(0, each.index) + 1}: ${each.text}`));
+  const keys = { model: "context", tool: "from the cache", bad: "the cache was lost", user: "lost, and nobody's fault", hook: "compacted" };
+  return [make("p", {}, ...Object.entries(keys).flatMap(([kind, name]) => [make("span", { class: `key ${kind}` }), name])), plot,
+    ...(lost.length ? [make("h2", {}, "Where the cache was lost, or the conversation compacted"), make("ul", {}, ...lost)] : []), table];
+}
+
+// two sessions beside each other: what both did in the same order stands in one line
+
+/** What a session did, as lines that can be compared. */
+function steps(doc) {
+  const text = { prompt: (entry) => entry.text, answer: (entry) => entry.text, call: (entry) => `${entry.name} ${shown(entry.asked ?? entry.args)}` };
+  return doc.entries.filter((entry) => text[entry.kind] && text[entry.kind](entry)).slice(0, 2000).map((entry) => ({ entry, key: `${entry.kind} ${text[entry.kind](entry)}` }));
+}
+
+/** Pairs of steps, one of which may be missing: the longest row of steps that both have, and the rest. */
+function aligned(left, right) {
+  const wide = right.length + 1;
+  const long = new Uint16Array((left.length + 1) * wide);
+  for (let i = left.length - 1; i >= 0; i--)
+    for (let j = right.length - 1; j >= 0; j--)
+      long[i * wide + j] = left[i].key === right[j].key ? long[(i + 1) * wide + j + 1] + 1 : Math.max(long[(i + 1) * wide + j], long[i * wide + j + 1]);
+  const pairs = [];
+  let [i, j] = [0, 0];
+  while (i < left.length || j < right.length) {
+    if (i < left.length && j < right.length && left[i].key === right[j].key) pairs.push([left[i++], right[j++]]);
+    else if (j >= right.length || (i < left.length && long[(i + 1) * wide + j] >= long[i * wide + j + 1])) pairs.push([left[i++], null]);
+    else pairs.push([null, right[j++]]);
+  }
+  return pairs;
+}
+
+function sums(doc) {
+  const calls = doc.entries.filter((entry) => entry.kind === "call");
+  const count = (outcome) => calls.filter((call) => call.outcome === outcome).length;
+  const { usage } = doc.session;
+  const [first, last] = [doc.entries[0]?.at ?? 0, doc.entries.at(-1)?.at ?? 0];
+  return { requests: doc.entries.filter((entry) => entry.kind === "request").length, calls: calls.length, failed: count("error"), denied: count("denied"), tokens: usage.total_tokens ?? 0, "from the cache": usage.cached_tokens ?? usage.cache_read_tokens ?? 0, cost: usage.cost ? `$${usage.cost.toFixed(4)}` : "", "from first to last": span((last - first) * 1000), "cache lost": doc.entries.filter((entry) => entry.kind === "break" && !entry.expected).length };
+}
+
+async function compare(doc) {
+  const rows = (await ask("sessions", {})).filter((row) => row.id !== state.id);
+  if (!rows.length && !state.other) return [make("p", { class: "quiet" }, "There is no other session.")];
+  const choice = make("select", { "aria-label": "The other session", onchange: (event) => (location.hash = link(state.id, "compare", encodeURIComponent(event.target.value))) },
+    make("option", { value: "" }, "with ..."), ...rows.map((row) => make("option", { value: row.id, selected: row.id === state.other }, `${row.title || row.prompt || row.id} (${new Date(row.updated).toLocaleString()})`)));
+  if (!state.other) return [make("p", {}, "Compare ", choice)];
+  const other = await ask("session", { id: state.other });
+  const [mine, theirs] = [sums(doc), sums(other)];
+  const shownSum = (value) => (typeof value === "number" ? number(value) : value);
+  const totals = make("table", {}, make("thead", {}, make("tr", {}, ...["", doc.session.title || "this one", other.session.title || "the other one"].map((name) => make("th", { scope: "col" }, name)))),
+    make("tbody", {}, ...Object.keys(mine).map((name) => make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, shownSum(mine[name])), make("td", {}, shownSum(theirs[name]))))));
+  const cell = (step, id) => {
+    if (!step) return make("td", { class: "quiet" }, "–");
+    const { entry } = step;
+    const text = entry.kind === "call" ? `${entry.name} ${entry.title === entry.name ? shown(entry.args) : entry.title}` : entry.text;
+    return make("td", {}, make("a", { href: link(id, "conversation", entry.seq) }, { prompt: "You", answer: "Model", call: "Call" }[entry.kind]), ` ${text.slice(0, 300)} `, entry.kind === "call" ? make("span", { class: entry.outcome || "unknown" }, entry.outcome || "no result") : "");
+  };
+  const pairs = aligned(steps(doc), steps(other));
+  const differs = ([left, right]) => !left || !right || left.entry.outcome !== right.entry.outcome;
+  const body = pairs.map((pair) => make("tr", { class: differs(pair) ? "differs" : null }, cell(pair[0], state.id), cell(pair[1], state.other)));
+  const many = pairs.filter(differs).length;
+  return [make("p", {}, "Compared with ", choice), totals, make("h2", {}, many ? `${many} of ${pairs.length} steps differ` : "Both did the same"),
+    make("table", { class: "pairs" }, make("thead", {}, make("tr", {}, make("th", { scope: "col" }, doc.session.title || "this one"), make("th", { scope: "col" }, other.session.title || "the other one"))), make("tbody", {}, ...body))];
 }
 
 // files
@@ -334,12 +443,14 @@ function files(doc) {
   return doc.files.map((file) => make("details", { open: doc.files.length < 6 }, make("summary", {}, `${file.path} (${file.changes.length})`), ...file.changes.map((each) => make("div", {}, make("a", { href: link(state.id, "conversation", each.seq) }, `at ${each.seq}`), changes(each.old ?? "", each.new ?? "")))));
 }
 
-const views = { conversation, timeline, hooks, usage, files };
+const views = { conversation, timeline, hooks, usage, files, compare };
 
 // moving about
 
 function go(seq) {
-  const entry = state.doc.entries.find((each) => each.seq === seq && each.kind === "call") ?? state.doc.entries.find((each) => each.seq >= seq && !["request", "hooks"].includes(each.kind));
+  const asked = state.view === "usage" && state.doc.entries.find((each) => each.kind === "request" && each.seq === seq);
+  if (asked && state.doc.sent[asked.request]) return requestOf(asked, state.doc.sent[asked.request]);
+  const entry = state.doc.entries.find((each) => each.seq === seq && each.kind === "call") ?? told(state.doc).find((each) => each.seq >= seq);
   if (!entry) return;
   if (state.view === "conversation") {
     for (const block of document.querySelectorAll(".block")) if (block.entries?.includes(entry)) fill(block);
@@ -353,7 +464,7 @@ function go(seq) {
 }
 
 function step(by) {
-  const known = state.doc.entries.filter((entry) => !["request", "hooks"].includes(entry.kind));
+  const known = told(state.doc);
   const at = known.findIndex((entry) => entry.seq >= (state.seq ?? -1));
   const next = known[Math.max(0, Math.min(known.length - 1, state.seq === null ? 0 : at + by))];
   if (next) location.hash = link(state.id, "conversation", next.seq);
@@ -383,7 +494,7 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "j") step(1);
   if (event.key === "k") step(-1);
   const view = Object.keys(VIEWS)[Number(event.key) - 1];
-  if (view) location.hash = link(state.id, view);
+  if (view && (view !== "compare" || !whole)) location.hash = link(state.id, view);
 });
 
 /** A session at work grows while somebody looks. */
@@ -395,7 +506,7 @@ async function look() {
         const isAtEnd = scrollY + innerHeight >= document.documentElement.scrollHeight - 80;
         state.doc = now;
         heading(now);
-        byId("main").replaceChildren(...views[state.view](now));
+        byId("main").replaceChildren(...(await views[state.view](now)));
         if (isAtEnd) scrollTo(0, document.documentElement.scrollHeight);
       }
       say("");

@@ -315,7 +315,7 @@ function timeline(doc) {
   const sums = { model: 0, tool: 0, user: 0, hook: 0 };
   for (const bar of all) sums[bar.kind === "bad" ? "tool" : bar.kind] += (bar.to - bar.from) * 1000;
   const key = Object.entries({ model: "model", tool: "tools", user: "waiting for you", hook: "hooks before calls" }).flatMap(([kind, name]) => [make("span", { class: `key ${kind}` }), `${name} ${span(sums[kind])}`]);
-  return [make("p", {}, button("+", "Zoom in", () => zoom(0.5)), button("−", "Zoom out", () => zoom(2)), button("←", "Earlier", () => move(-0.5)), button("→", "Later", () => move(0.5)), button("all", "The whole session", () => zoom(1e9)), ...key), box,
+  return [make("p", {}, button("+", "Zoom in", () => zoom(0.5)), button("−", "Zoom out", () => zoom(2)), button("←", "Earlier", () => move(-0.5)), button("→", "Later", () => move(0.5)), button("all", "All of the session", () => zoom(1e9)), ...key), box,
     make("p", { class: "quiet" }, "The wheel zooms, with Shift it moves. A bar opens what it stands for.")];
 }
 
@@ -420,7 +420,7 @@ async function compare(doc) {
   const other = await ask("session", { id: state.other });
   const [mine, theirs] = [sums(doc), sums(other)];
   const shownSum = (value) => (typeof value === "number" ? number(value) : value);
-  const totals = make("table", {}, make("thead", {}, make("tr", {}, ...["", doc.session.title || "this one", other.session.title || "the other one"].map((name) => make("th", { scope: "col" }, name)))),
+  const totals = make("table", {}, make("thead", {}, make("tr", {}, ...["in all", doc.session.title || "this one", other.session.title || "the other one"].map((name) => make("th", { scope: "col" }, name)))),
     make("tbody", {}, ...Object.keys(mine).map((name) => make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, shownSum(mine[name])), make("td", {}, shownSum(theirs[name]))))));
   const cell = (step, id) => {
     if (!step) return make("td", { class: "quiet" }, "–");

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from crow.core.agent import Agent
-from crow.core.errors import CrowError, ExtensionError, raised_at
+from crow.core.errors import CrowError, ExtensionError, hint_of, raised_at
 from crow.core.frozen import frozen
 from crow.core.hooks.collect import MARK
 from crow.core.scope import is_tool
@@ -32,7 +32,7 @@ def in_a_line(error: BaseException) -> str:
     """An error in one line, with the file and line of others' code where it was raised."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{type(error).__name__}: {error.msg} ({error.filename}:{error.lineno})"
-    told = text = " ".join(str(error).split())
+    told = text = " ".join(f"{error}{hint_of(error)}".split())
     if not isinstance(error, CrowError):
         told = f"{type(error).__name__}: {text}" if text else type(error).__name__
     place = raised_at(error.__cause__ if isinstance(error, CrowError) else error)

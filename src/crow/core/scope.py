@@ -18,7 +18,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeGuard, TypeVar, cast
 from weakref import WeakSet
 
-from crow.core.errors import CrowError, ExtensionError, HookError, nearest, with_place
+from crow.core.errors import CrowError, ExtensionError, HookError, hint_of, nearest, with_place
 from crow.core.extensions import Lifespan, make
 from crow.core.frozen import frozen
 from crow.core.hooks.collect import MARK, name_of, unknown_event
@@ -365,7 +365,8 @@ class Scope:
             raise
         except (Exception, SystemExit) as error:
             self._discard(owner)
-            raise ExtensionError(f"the extension {owner.name} failed: {error!r}") from error
+            told = f"the extension {owner.name} failed: {error!r}{hint_of(error)}"
+            raise ExtensionError(told) from error
         finally:
             hooks.owner = outer
         return thing

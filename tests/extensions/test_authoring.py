@@ -273,6 +273,17 @@ FAULTS = {
     "no_push.py": [
         ("def before_tool(:\n    pass", "it is no Python: invalid syntax"),
         ("x = 1\n", "it holds no extension"),
+        (
+            f"{GUARD}import not_there\n",
+            "it cannot be imported: there is no module 'not_there' (line 18)",
+        ),
+        (f"{GUARD}import not_there.at_all as a\n", "there is no module 'not_there.at_all'"),
+        (f"{GUARD}from crow.evnts import Option\n", "there is no module 'crow.evnts' (line 18)"),
+        (f"{GUARD}from . import beside\n", "a single file has no package to import from (line 18)"),
+        (
+            GUARD.replace("Answer, Command", "Answr, Command"),
+            "cannot import name 'Answr' from 'crow'; did you mean 'Answer'? (line 3)",
+        ),
         (GUARD.replace("nobody", "no\u202ebody"), "line 17 holds a character that nobody sees"),
         (GUARD.replace("nobody", "no\U000e0041body"), "line 17 holds a character that nobody sees"),
         ("#" * 100_001, "nobody reads more than 100,000 characters"),
@@ -314,7 +325,34 @@ class Two:
 """
 
 
-@pytest.mark.parametrize("broken", ["import not_there", "raise SystemExit(1)", BREAKS])
+LATER = """
+def lazily():
+    import not_there
+
+try:
+    import not_there
+except ImportError:
+    not_there = None
+"""
+
+
+def test_what_is_imported_later_or_can_be_missing_keeps_nobody_from_using_it(crow: Pilot) -> None:
+    crow.user.answers("until_end")
+    crow.run(ASKED, load(written(crow, f"{GUARD}{LATER}")), "Done.")
+    crow.sent("no_push is in use")
+
+
+def test_nothing_of_it_runs_before_the_user_agrees(crow: Pilot) -> None:
+    """Not even to see whether it could be imported: what it imports may be the model's, too."""
+    (crow.cwd / "beside.py").write_text("from pathlib import Path\nPath('ran').touch()\n")
+    path = written(crow, f"{GUARD}import json\nfrom pathlib import Path\nPath('ran').touch()\n")
+    crow.user.answers("reject_once")
+    crow.run(ASKED, load(path), "I see.")
+    assert not (crow.cwd / "ran").exists()
+    assert not Path("ran").exists()
+
+
+@pytest.mark.parametrize("broken", ["raise ImportError('x')", "raise SystemExit(1)", BREAKS])
 def test_one_that_breaks_leaves_the_one_before_and_says_where(crow: Pilot, broken: str) -> None:
     path = written(crow)
     crow.user.answers("until_end", "keep", "until_end")

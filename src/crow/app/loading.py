@@ -103,6 +103,16 @@ def loaded(spec: str, do: Callable[[], Any]) -> Any:
         raise ExtensionError(f"the extension {spec} is broken: {in_a_line(error)}") from error
 
 
+def files_in(folder: Path) -> list[Path]:
+    """The files of a folder that are extensions: no helpers (``_name.py``) and no tests."""
+    return [path for path in sorted(folder.glob("*.py")) if is_extension(path)]
+
+
+def is_extension(path: Path) -> bool:
+    """False for a file beside extensions that is a helper or a test."""
+    return not path.stem.startswith(("_", "test_")) and path.stem != "conftest"
+
+
 def load_file(path: Path, seal: Seal | None = None) -> ModuleType:
     """A Python file as a module of its own; what it raises is raised.
 

@@ -167,6 +167,13 @@ def test_the_guide_names_files_that_there_are() -> None:
     assert [name for name in named if not (folder / name).exists()] == []
 
 
+def links_of(page: Path) -> list[Path]:
+    """Where a page's relative links lead, those of pictures as well."""
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    found = re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", text)
+    return [page.parent / link for link in found]
+
+
 @pytest.mark.slow
 def test_what_is_installed_has_all_that_the_guide_names(tmp_path: Path) -> None:
     uv = shutil.which("uv") or shutil.which("uv", path=str(ROOT / ".uv/bin"))
@@ -179,6 +186,11 @@ def test_what_is_installed_has_all_that_the_guide_names(tmp_path: Path) -> None:
     named = re.findall(r"`((?:docs|examples)/[^`]*)`", guide.read_text())
     assert [name for name in named if not (guide.parent / name).exists()] == []
     assert [*guide.parent.rglob("*.json"), *guide.parent.rglob("*.svg")] == []
+    links = [link for page in guide.parent.rglob("*.md") for link in links_of(page)]
+    assert len(links) > 200
+    assert [link for link in links if not link.exists()] == []
+    programs = guide.parents[3] / "permissions/programs/programs.txt"
+    assert programs in [link.resolve() for link in links]
     assert wheel.stat().st_size < 2_000_000
 
 

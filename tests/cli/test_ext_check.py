@@ -242,6 +242,9 @@ async def test_what_is_wrong_is_found(crow: Crow, what: str) -> None:
 
 async def test_each_thing_is_said_once(crow: Crow) -> None:
     """Though it happens at each prompt, in both plays, and pyright sees it as well."""
+    (crow.cwd / "slip.py").write_text("from crow import Deni\ndef before_tool(ctx): ...\n")
+    done = await crow("ext", "check", "slip.py")
+    assert len(done.out.splitlines()) == 1, done.out
     text = "import threading, no_such_module, time\n"
     (crow.cwd / "broken.py").write_text(text, "utf-8")
     done = await crow("ext", "check", "broken.py")

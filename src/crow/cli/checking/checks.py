@@ -35,8 +35,10 @@ def check(spec: str) -> Iterator[Finding]:
 def _checked(place: Path, spec: str) -> Iterator[Finding]:
     seen = [*read_files(place)] if place.exists() else []
     yield from seen
+    lines = {each.place for each in seen}
     for finding in played(str(place) if place.exists() else spec):
-        if not (seen and NO_EVENT.search(finding.what)):  # which was said with its line
+        again = finding.place in lines and "ImportError: " in finding.what
+        if not (again or (seen and NO_EVENT.search(finding.what))):  # which was said with its line
             seen.append(finding)
             yield finding
     if place.exists():

@@ -23,6 +23,8 @@ Around: TypeAlias = Mapping[str, Mapping[object, str]]
 PATIENCE = 1.0
 """Seconds in which what was told to end may do so."""
 A_MOMENT = 0.02
+RUNNING = ("a thread", "a process", "a task")
+"""What may be about to end."""
 WIDTH = 120
 UNDO = "undo in lifespan, behind its yield, what is done before it"
 INSTEAD: Mapping[str, str] = {
@@ -96,12 +98,12 @@ def _listed() -> Iterator[tuple[int, int, str]]:
 
 
 async def settled(before: Around) -> Around:
-    """What is there once threads and processes had a second to end."""
+    """What is there once threads, processes and tasks had a second to end."""
     loop = asyncio.get_running_loop()
     until = loop.time() + PATIENCE
     while True:
         now = around()
-        running = any(now[what].keys() - before[what].keys() for what in INSTEAD)
+        running = any(now[what].keys() - before[what].keys() for what in RUNNING)
         if not running or loop.time() > until:
             return now
         await asyncio.sleep(A_MOMENT)

@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any, TypeAlias
 
+import hypothesis
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import FlakyFailure
@@ -282,7 +283,7 @@ def lived(spec: str, plays: int, number: int) -> Iterator[Finding]:
         yield Finding.of(str(error))
         return
     failed: list[tuple[Exception, list[Step]]] = []
-    until, witness = 0.0, Witness()
+    until, witness = 0.0, Witness(str(Path(hypothesis.__file__).parent))
 
     @seed(number)
     @settings(

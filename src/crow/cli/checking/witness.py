@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Coroutine
 from threading import Thread
-from types import FrameType
 from typing import Any, cast
 
 from crow.cli.checking.places import NOWHERE, Place
@@ -22,9 +21,11 @@ class Witness:
     """Notes what this process is told to do, for as long as it lives, and the line that told it.
 
     Names are kept by what they are names of, as `around` has it; a process by its arguments.
+    Lines of files that begin with one of ``others`` are nobody's.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *others: str) -> None:
+        self._others = ("<", *NOT_THEIRS, *others)
         self.seen: dict[tuple[str, object], Place] = {}
         sys.addaudithook(self._hear)
         self._follow_threads()
@@ -42,11 +43,21 @@ class Witness:
         start = Thread.start
 
         def noted(thread: Thread) -> None:
-            if (place := _told_by()) != NOWHERE:
+            if (place := self._told_by()) != NOWHERE:
                 self.seen["a thread", id(thread)] = place
             start(thread)
 
         Thread.start = noted  # pyright: ignore[reportAttributeAccessIssue]
+
+    def _told_by(self) -> Place:
+        """The nearest line outside of Crow and of Python's library."""
+        frame = inspect.currentframe()
+        while frame is not None:
+            path = frame.f_code.co_filename
+            if not path.startswith(self._others):
+                return path, frame.f_lineno
+            frame = frame.f_back
+        return NOWHERE
 
     def place(self, what: str, key: object, name: str) -> Place:
         """Where something came from; of a process, too, that says more or less than was asked."""
@@ -60,14 +71,16 @@ class Witness:
         self, loop: asyncio.AbstractEventLoop, coro: Coroutine[Any, Any, Any], **options: Any
     ) -> asyncio.Task[Any]:
         task = asyncio.Task(coro, loop=loop, **options)
-        if (place := _told_by()) != NOWHERE:
+        if (place := self._told_by()) != NOWHERE:
             self.seen["a task", id(task)] = place
             task.add_done_callback(lambda done: self.seen.pop(("a task", id(done)), None))
         return task
 
     def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
         try:
-            if (known := heard(event, arguments)) is not None and (place := _told_by()) != NOWHERE:
+            if (known := heard(event, arguments)) is not None and (
+                place := self._told_by()
+            ) != NOWHERE:
                 self.seen[known] = place
         except (OSError, ValueError, TypeError, AttributeError):
             return  # what is no path, or not there any more
@@ -96,14 +109,3 @@ def alike(words: list[str], asked: list[str]) -> bool:
     program = [os.path.basename(each) for each in words[:1]]  # noqa: PTH119
     of_asked = [os.path.basename(each) for each in asked]  # noqa: PTH119
     return bool(words) and " ".join([*program, *words[1:]]) in " ".join(of_asked[:1] + asked[1:])
-
-
-def _told_by() -> Place:
-    """The nearest line outside of Crow and of Python's library."""
-    frame: FrameType | None = inspect.currentframe()
-    while frame is not None:
-        path = frame.f_code.co_filename
-        if not path.startswith(("<", *NOT_THEIRS)):
-            return path, frame.f_lineno
-        frame = frame.f_back
-    return NOWHERE

@@ -79,8 +79,8 @@ bench-peers: install  ## Measure other agents and SDKs beside Crow: downloads 3 
 bench-quick: install  ## Compare Crow's cost beside a bare loop with the one that was kept
 	@$(BIN)/python -m benchmarks.check_ratios $(ARGS)
 
-pictures: install  ## Play the ten screens of the documentation in tmux and draw them anew
-	@CROW_PICTURES=write $(BIN)/pytest -q -n2 -m slow tests/cli/test_pictures.py $(ARGS)
+pictures: install  ## Play the screens of the documentation in tmux and draw them anew
+	@CROW_PICTURES=write $(BIN)/pytest -q -n2 -m slow tests/cli/test_pictures.py tests/cli/test_transcript.py $(ARGS)
 
 man: install  ## Write the manual page from the help into dist/crow.1
 	@mkdir -p dist && export PATH="$$PATH:$(CURDIR)/.uv/bin" COLUMNS=100 && uv run --quiet --frozen --no-sync \

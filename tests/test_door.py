@@ -16,21 +16,10 @@ from typing import Any
 import pytest
 
 import crow
+from crow.cli.checking.imports import PUBLIC
 
 ROOT = Path(__file__).parent.parent
 SRC = ROOT / "src"
-PUBLIC = (
-    "crow",
-    "crow.events",
-    "crow.messages",
-    "crow.keys",
-    "crow.tools",
-    "crow.project",
-    "crow.process",
-    "crow.cli",
-    "crow.extensions",
-    "crow.testing",
-)
 NAMES = """
 Agent AgentHook Allow Answer Arg Ask Call Client Command CommandContext CompactContext Completion
 ConfigContext Context Continue CrowError CwdContext Deny ErrorContext ExtensionError FIRST HookError HookRegistry HookResult Key LAST LLM

@@ -123,7 +123,7 @@ if not TYPE_CHECKING:  # a checker takes any name for there where it sees one
 
         home = _HOMES.get(name)
         if home is None:
-            raise AttributeError(f"module 'crow' has no attribute {name!r}")
+            raise import_module("crow._lazy").missing("crow", name, _HOMES)
         if name == "Agent":
             import_module("crow.defaults").install()
         thing = getattr(import_module(home), name)

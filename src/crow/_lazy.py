@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 
 
@@ -18,9 +18,27 @@ def lazy(
 
     def get(name: str) -> object:
         if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise missing(package, name, homes)
         thing: object = getattr(import_module(homes[name]), name)
         setattr(sys.modules[package], name, thing)
         return thing
 
     return list(homes), get, lambda: list(homes)
+
+
+def missing(package: str, name: str, known: Iterable[str]) -> Exception:
+    """What to raise for a name that is not there: for ``from package import name`` the nearest one.
+
+    That is asked for as an attribute before a module of the name is looked for. Everybody else
+    gets an `AttributeError`, to which Python adds the nearest name where it shows it.
+    """
+    from importlib.util import find_spec
+
+    imported = sys._getframe(2).f_code.co_name == "_handle_fromlist"  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    if imported and not name.startswith("_") and find_spec(f"{package}.{name}") is None:
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, list(known), 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        return ImportError(f"cannot import name {name!r} from {package!r}{hint}", name=package)
+    return AttributeError(f"module {package!r} has no attribute {name!r}")

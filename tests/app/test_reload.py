@@ -215,6 +215,30 @@ async def test_a_new_file_is_used_and_one_that_is_gone_is_not(room: Room, home: 
     assert "greets" not in room.agents[-1].extensions
 
 
+async def test_a_test_beside_extensions_is_none(room: Room, home: Path) -> None:
+    await room.do()
+    extension(home, "test_greets", GREETS, version="v1")
+    extension(home, "conftest", GREETS, version="v1")
+    assert await said(room, "/reload") == "Nothing has changed."
+
+
+async def test_a_file_of_the_command_line_that_is_gone_goes_by_a_word(
+    room: Room, tmp_path: Path
+) -> None:
+    path = write(tmp_path / "greets.py", GREETS.format(version="v1"))
+    room.agent(extensions=[str(path)])
+    await room.do()
+    path.unlink()
+    await room.do()
+    await room.do()
+    assert room.person.told.count(f"{path} is gone: /reload uses it no more") == 1
+    assert len(contexts(room)) == 3
+    assert await said(room, "/reload") == "greets is gone, and not in use any more"
+    await room.do()
+    assert len(contexts(room)) == 3
+    assert "greets" not in room.agents[-1].extensions
+
+
 async def test_the_class_before_is_forgotten(room: Room, home: Path) -> None:
     text = "class Greets:\n    def before_run(self): return '{version} says hello'\n"
     extension(home, "greets", text, version="v1")

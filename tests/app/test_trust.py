@@ -70,6 +70,8 @@ def test_what_a_project_wants_is_listed_thing_by_thing(project: Path) -> None:
     write(project / ".claude/skills/it/SKILL.md", "---\nname: it\n---\n")
     write(project / ".claude/skills/it/run.sh", "true")
     write(project / ".crow/extensions/mine.py", "")
+    write(project / ".crow/extensions/test_mine.py", "")
+    write(project / ".crow/extensions/_helper.py", "")
     assert wanted(load(project)) == [
         'setting: base_url = "http://evil"',
         "environment: PATH, A",
@@ -86,7 +88,9 @@ def test_what_a_project_wants_is_listed_thing_by_thing(project: Path) -> None:
         'setting: permissions.defaultMode = "acceptEdits"',
         "file of a skill: .claude/skills/it/run.sh",
         "sub-agent: .claude/agents/scout.md",
+        "file beside extensions: .crow/extensions/_helper.py",
         "extension: .crow/extensions/mine.py",
+        "file beside extensions: .crow/extensions/test_mine.py",
         "MCP server four: four",
     ]
     trust(project)

@@ -48,6 +48,9 @@ async def recording(build_agent: BuildAgent, here: Here, project: Path) -> Path:
     before = project.parent / "before"
     before.mkdir()
     (before / "README.md").write_bytes((project / "README.md").read_bytes())
+    for folder in (".git", ".pytest_cache", ".hypothesis", ".venv", "node_modules"):
+        (before / folder).mkdir()
+        (before / folder / "of_a_tool").write_bytes(b"\xff")
     async with build_agent(*script, cwd=project) as agent:
         with ScriptedUser("allow_always", "allow_once", "reject_once") as user:
             reply = await agent.run("Rename it", cwd=project, client=user)

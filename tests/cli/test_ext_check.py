@@ -78,7 +78,7 @@ WRONG = {
     "one that blocks unseen": (
         "import time\nasync def after_run(ctx):\n    (lambda: time.sleep(0.3))()\n",
         2,
-        "blocked everything for 0.3",
+        "blocked everything for 0.",
         "",
     ),
     "instructions that change": (
@@ -86,7 +86,7 @@ WRONG = {
             "import time\ndef init_agent(agent):\n    from crow import PromptSection\n"
             "    agent.add_section(PromptSection('now', f'It is {time.time()}'))\n"
         ),
-        0,
+        4,
         "two sessions have different instructions: 'It is ",
         "return it from before_run",
     ),
@@ -96,7 +96,7 @@ WRONG = {
             "def after_run(ctx):\n    ctx.agent.add_tool(late, replace=True)\n"
             "def init_agent(agent): ...\n"
         ),
-        0,
+        7,
         "the tools change in a session",
         "add them in init_agent",
     ),
@@ -114,7 +114,7 @@ WRONG = {
             f"{CLASS}    def __init__(self, most: int = 'ten') -> None: ...\n"
             "    def before_run(self, ctx): ...\n"
         ),
-        1,
+        2,
         "'guard.most' must be a whole number",
         "let the default be what its type says",
     ),
@@ -123,36 +123,105 @@ WRONG = {
             "import asyncio\nasync def on_session_start(ctx):\n"
             "    asyncio.create_task(asyncio.sleep(99), name='mine')\n"
         ),
-        0,
+        3,
         "it leaves a task behind: mine",
         "undo in lifespan",
     ),
     "a thread": (
         (
             "import threading, time\ndef on_session_start(ctx):\n"
-            "    threading.Thread(target=time.sleep, args=(9,), name='mine', daemon=True).start()\n"
+            "    threading.Thread(target=time.sleep, args=(600,), name='mine').start()\n"
         ),
-        0,
+        3,
         "it leaves a thread behind: mine",
-        "undo in lifespan",
+        "have it end, and join it, in lifespan",
     ),
     "a file": (
         "kept = []\ndef on_session_start(ctx):\n    kept.append(open(__file__))\n",
-        0,
+        3,
         "it leaves an open file behind: /",
         "undo in lifespan",
     ),
     "a variable": (
         "import os\ndef on_session_start(ctx):\n    os.environ['MINE'] = '1'\n",
-        0,
+        3,
         "it leaves an environment variable behind: MINE",
         "undo in lifespan",
+    ),
+    "an option of a dataclass": (
+        (
+            "from dataclasses import dataclass\n@dataclass\nclass Guard:\n    least: int = 1\n"
+            "    most: int = 'ten'\n    def before_run(self, ctx): ...\n"
+        ),
+        5,
+        "'guard.most' must be a whole number",
+        "let the default be what its type says",
+    ),
+    "a process": (
+        (
+            "import subprocess\ndef on_session_start(ctx):\n"
+            "    subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
+        ),
+        3,
+        "it leaves a process behind: sleep 600 (process ",
+        "end it, and wait for it, in lifespan",
+    ),
+    "a process of a shell that is gone": (
+        "import os\ndef on_session_start(ctx):\n    os.system('sleep 600 &')\n",
+        3,
+        "it leaves a process behind: sleep 600 (process ",
+        "end it, and wait for it, in lifespan",
+    ),
+    "a message that changes": (
+        (
+            "import time\ndef before_llm_request(ctx):\n    text = str(time.time())\n"
+            "    ctx.messages = [{'role': 'user', 'content': text}, *ctx.messages]\n"
+        ),
+        2,
+        "a request does not begin as the one before",
+        "return it from before_run",
+    ),
+    "an answer that nobody hears": (
+        "def after_run(ctx):\n    return 'well done'\n",
+        1,
+        "after_run answers 'well done' at after_run, and nobody hears it",
+        "return nothing there",
+    ),
+    "a private import": (
+        "from crow.core.verdicts import Deny\ndef before_tool(ctx): ...\n",
+        1,
+        "crow.core.verdicts.Deny is no public name of Crow",
+        "write from crow import Deny",
+    ),
+    "a private module": (
+        "import crow.core.loop\ndef before_tool(ctx): ...\n",
+        1,
+        "crow.core.loop is no public module of Crow",
+        "docs/reference.md lists what there is",
+    ),
+    "a name that is nearly public": (
+        "def before_tool(ctx):\n    from crow import Deni\n",
+        2,
+        "crow.Deni is no public name of Crow",
+        "did you mean Deny?",
+    ),
+    "a state that cannot be stored": (
+        "def before_tool(ctx):\n    ctx.state['seen'] = {'a'}\n",
+        2,
+        "ctx.state['seen'] is {'a'}, which is no JSON",
+        "else use ctx.cache",
     ),
     "the end": ("import os\nos._exit(3)\n", 0, "it ended the process that played it", "never exit"),
 }
 
 
-FAST = ("a name", "a mark", "instructions that change")  # "an error" is what a person reads, below
+FAST = (
+    "a name",
+    "instructions that change",
+    "a thread",
+    "a process",
+    "a private import",
+)  # "an error" is what a person reads, below
 WHAT = [pytest.param(what, marks=() if what in FAST else pytest.mark.slow) for what in WRONG]
 
 
@@ -169,6 +238,27 @@ async def test_what_is_wrong_is_found(crow: Crow, what: str) -> None:
     assert isinstance(one, dict), found
     assert do in one["do"]
     assert (one["path"], one["line"]) == ((str(path), line) if line else ("", 0))
+
+
+async def test_each_thing_is_said_once(crow: Crow) -> None:
+    """Though it happens at each prompt, in both plays, and pyright sees it as well."""
+    (crow.cwd / "slip.py").write_text("from crow import Deni\ndef before_tool(ctx): ...\n")
+    done = await crow("ext", "check", "slip.py")
+    assert len(done.out.splitlines()) == 1, done.out
+    text = "import threading, no_such_module, time\n"
+    (crow.cwd / "broken.py").write_text(text, "utf-8")
+    done = await crow("ext", "check", "broken.py")
+    assert len(done.out.splitlines()) == 1, done.out
+    text = (
+        "import threading, time\ndef after_tool(ctx):\n    ctx.state['at'] = {1}\n"
+        "    threading.Thread(target=time.sleep, args=(600,)).start()\n    raise ValueError('no')\n"
+    )
+    (crow.cwd / "guard.py").write_text(text, "utf-8")
+    done = await crow("ext", "check", "guard.py", "--json")
+    found = [json.loads(each) for each in done.out.splitlines()]
+    assert [each["line"] for each in found if "behind" in each["what"]] == [4]
+    assert [each["line"] for each in found if "JSON" in each["what"]] == [3]
+    assert len({(each["line"], each["what"]) for each in found}) == len(found)
 
 
 @pytest.mark.parametrize("name", ["stopwatch.py", "ask_before_removing.py", "crow-weather"])

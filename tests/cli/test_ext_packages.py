@@ -129,6 +129,71 @@ def test_a_package_comes_is_renewed_and_goes(sort: str, request: pytest.FixtureR
     assert crow("update")[1:] == ("", "no package has brought an extension\n")
 
 
+BACKEND = """
+import zipfile
+
+def build_wheel(folder, config_settings=None, metadata_directory=None):
+    info, name = "crow_greeting-1.0.dist-info", "crow_greeting-1.0-py3-none-any.whl"
+    files = {
+        "crow_greeting.py": open("crow_greeting.py").read(),
+        f"{info}/METADATA": "Metadata-Version: 2.1\\nName: crow_greeting\\nVersion: 1.0\\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n",
+        f"{info}/entry_points.txt": "[crow.extensions]\\ngreeting = crow_greeting:Greeting\\n",
+    }
+    files[f"{info}/RECORD"] = "".join(f"{file},,\\n" for file in [*files, f"{info}/RECORD"])
+    with zipfile.ZipFile(f"{folder}/{name}", "w") as archive:
+        for file, text in files.items():
+            archive.writestr(file, text)
+    return name
+"""
+"""Builds the package with what Python has, so that no index is needed."""
+PROJECT = """
+[build-system]
+requires = []
+build-backend = "backend"
+backend-path = ["."]
+
+[project]
+name = "crow_greeting"
+version = "1.0"
+"""
+
+
+def commit(repository: Path, code: str) -> str:
+    """Commit a package with this code; the commit's number."""
+    repository.mkdir(exist_ok=True)
+    for name, text in {
+        "backend.py": BACKEND, "pyproject.toml": PROJECT, "crow_greeting.py": code
+    }.items():  # fmt: skip
+        (repository / name).write_text(text, "utf-8")
+    who = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for argv in (["init", "-q"], ["add", "-A"], [*who, "commit", "-qm", "change"]):
+        subprocess.run(["git", *argv], cwd=repository, check=True)
+    told = subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=repository, text=True)
+    return told.strip()[:7]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sort", ["pip", "uv_tool"])
+def test_a_repository_is_renewed_though_its_version_stays(
+    sort: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    crow: Installed = request.getfixturevalue(sort)
+    repository = tmp_path / "repository"
+    first = commit(repository, GREETING)
+    status, out, err = crow("add", repository.as_uri())
+    assert (status, out) == (0, "in use  greeting  of crow_greeting\n"), err
+    assert crow("update")[:2] == (0, f"crow_greeting  1.0 of {first}, as before\n")
+
+    second = commit(repository, GREETING.replace("hello", "good evening"))
+    assert crow("update", "greeting")[:2] == (
+        0,
+        f"crow_greeting  1.0 of {first} -> 1.0 of {second}\n",
+    )
+    site = next(Path(crow.python).parents[1].glob("lib/python*/site-packages"))
+    assert "good evening" in (site / "crow_greeting.py").read_text("utf-8")
+
+
 @pytest.mark.slow
 def test_one_that_does_not_load_is_named_with_its_error(pip: Installed) -> None:
     wheel(pip.links, "1.0", "import nothing_of_this_name\nclass Greeting: ...\n")
@@ -148,6 +213,9 @@ def test_one_that_does_not_load_is_named_with_its_error(pip: Installed) -> None:
         ("git@example.org:a/b.git", "git+ssh://git@example.org/a/b.git"),
         ("ssh://git@example.org/a/b.git", "git+ssh://git@example.org/a/b.git"),
         ("git+https://example.org/a", "git+https://example.org/a"),
+        ("file:///srv/a/b.git", "git+file:///srv/a/b.git"),
+        ("file:///srv/a/b.git@v1", "git+file:///srv/a/b.git@v1"),
+        ("file:///srv/a/b-1-py3-none-any.whl", "file:///srv/a/b-1-py3-none-any.whl"),
         (
             "https://example.org/crow_guard-1-py3-none-any.whl",
             "https://example.org/crow_guard-1-py3-none-any.whl",

@@ -92,7 +92,7 @@ async def test_the_test_of_a_new_file_passes_and_leaves_it_trusted(
     [
         ((), "what is it called? crow ext new my-guard"),
         (("My Guard",), "'My Guard' is no name: small letters, digits and hyphens, as in my-guard"),
-        (("class",), "'class' is no name: small letters, digits and hyphens, as in my-guard"),
+        (("class",), "'class' is a word of Python's own, and no module can have it: my-class"),
         (("permissions",), "an extension 'permissions' is there already, of crow"),
         (("crow-there",), "{}/crow-there is there already"),
     ],

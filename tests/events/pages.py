@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from pathlib import Path
 
-from crow import AgentHook
+from crow import AgentHook, RunContext, TurnContext
 from crow.core.hooks.agent_hook import POINTS
 from crow.core.hooks.points import COMMON, Point
 
@@ -18,6 +18,13 @@ KINDS = {
     "watch": "all hooks run. One that fails is logged, and changes nothing.",
     "wrap": "hooks nest around it. The error of one is the operation's, with the hook's name.",
     "continue": "all reasons to go on become one message. One that fails keeps nothing going.",
+}
+COUNTS = (
+    "`input_tokens`, `output_tokens`, `total_tokens`, `cached_tokens` and so on, `cost` where known"
+)
+TOKENS = {
+    "request": f"[tokens of this request](../hooks.md#what-was-used): {COUNTS}; None where nobody said",
+    "run": f"[tokens of the run so far](../hooks.md#what-was-used): {COUNTS}",
 }
 NAMES = ", ".join(f"`{name}`" for name in COMMON)
 TAIL = f"""
@@ -59,10 +66,18 @@ def head(point: Point) -> str:
         ]
         notes = ["may be changed"] * (name in point.changes)
         notes += ["goes on to the next hook, or to what is wrapped"] * (name == "call_next")
+        notes += [TOKENS[name_of_usage(point)]] * (name == "usage")
         notes += [f"also {', '.join(others)}"] * bool(others)
         kind = str(parameter.annotation).replace("|", "\\|")
         lines.append(f"| `{name}` | `{kind}` | {'; '.join(notes)} |")
+    if "usage" not in point.fields and point.context is RunContext:
+        lines.append(f"| `ctx.usage` | `Usage` | of the context only; {TOKENS['run']} |")
     return "\n".join(lines) + "\n" + TAIL + END
+
+
+def name_of_usage(point: Point) -> str:
+    """Whose tokens a hook gets there."""
+    return "request" if point.context is TurnContext else "run"
 
 
 def _cells(event: str) -> list[str]:

@@ -49,3 +49,5 @@ def test_a_server_that_is_not_there_costs_nothing(crow: Pilot):
     crow.use(load("notify").Notify("http://127.0.0.1:9/", after=0))
     crow.run("Hi", "Hello.")
     crow.told("Hello.")
+    crow.close()
+    crow.failed("Connection refused", by="notify")

@@ -167,6 +167,13 @@ def test_the_guide_names_files_that_there_are() -> None:
     assert [name for name in named if not (folder / name).exists()] == []
 
 
+def links_of(page: Path) -> list[Path]:
+    """Where a page's relative links lead, those of pictures as well."""
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    found = re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", text)
+    return [page.parent / link for link in found]
+
+
 @pytest.mark.slow
 def test_what_is_installed_has_all_that_the_guide_names(tmp_path: Path) -> None:
     uv = shutil.which("uv") or shutil.which("uv", path=str(ROOT / ".uv/bin"))
@@ -179,6 +186,11 @@ def test_what_is_installed_has_all_that_the_guide_names(tmp_path: Path) -> None:
     named = re.findall(r"`((?:docs|examples)/[^`]*)`", guide.read_text())
     assert [name for name in named if not (guide.parent / name).exists()] == []
     assert [*guide.parent.rglob("*.json"), *guide.parent.rglob("*.svg")] == []
+    links = [link for page in guide.parent.rglob("*.md") for link in links_of(page)]
+    assert len(links) > 200
+    assert [link for link in links if not link.exists()] == []
+    programs = guide.parents[3] / "permissions/programs/programs.txt"
+    assert programs in [link.resolve() for link in links]
     assert wheel.stat().st_size < 2_000_000
 
 
@@ -273,6 +285,17 @@ FAULTS = {
     "no_push.py": [
         ("def before_tool(:\n    pass", "it is no Python: invalid syntax"),
         ("x = 1\n", "it holds no extension"),
+        (
+            f"{GUARD}import not_there\n",
+            "it cannot be imported: there is no module 'not_there' (line 18)",
+        ),
+        (f"{GUARD}import not_there.at_all as a\n", "there is no module 'not_there.at_all'"),
+        (f"{GUARD}from crow.evnts import Option\n", "there is no module 'crow.evnts' (line 18)"),
+        (f"{GUARD}from . import beside\n", "a single file has no package to import from (line 18)"),
+        (
+            GUARD.replace("Answer, Command", "Answr, Command"),
+            "cannot import name 'Answr' from 'crow'; did you mean 'Answer'? (line 3)",
+        ),
         (GUARD.replace("nobody", "no\u202ebody"), "line 17 holds a character that nobody sees"),
         (GUARD.replace("nobody", "no\U000e0041body"), "line 17 holds a character that nobody sees"),
         ("#" * 100_001, "nobody reads more than 100,000 characters"),
@@ -314,7 +337,34 @@ class Two:
 """
 
 
-@pytest.mark.parametrize("broken", ["import not_there", "raise SystemExit(1)", BREAKS])
+LATER = """
+def lazily():
+    import not_there
+
+try:
+    import not_there
+except ImportError:
+    not_there = None
+"""
+
+
+def test_what_is_imported_later_or_can_be_missing_keeps_nobody_from_using_it(crow: Pilot) -> None:
+    crow.user.answers("until_end")
+    crow.run(ASKED, load(written(crow, f"{GUARD}{LATER}")), "Done.")
+    crow.sent("no_push is in use")
+
+
+def test_nothing_of_it_runs_before_the_user_agrees(crow: Pilot) -> None:
+    """Not even to see whether it could be imported: what it imports may be the model's, too."""
+    (crow.cwd / "beside.py").write_text("from pathlib import Path\nPath('ran').touch()\n")
+    path = written(crow, f"{GUARD}import json\nfrom pathlib import Path\nPath('ran').touch()\n")
+    crow.user.answers("reject_once")
+    crow.run(ASKED, load(path), "I see.")
+    assert not (crow.cwd / "ran").exists()
+    assert not Path("ran").exists()
+
+
+@pytest.mark.parametrize("broken", ["raise ImportError('x')", "raise SystemExit(1)", BREAKS])
 def test_one_that_breaks_leaves_the_one_before_and_says_where(crow: Pilot, broken: str) -> None:
     path = written(crow)
     crow.user.answers("until_end", "keep", "until_end")

@@ -24,7 +24,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 from tests.extensions.collector import Collector
 
-from crow import Agent, Deny, ModelError, ToolResult, tool
+from crow import Agent, Deny, ModelError, ToolResult, __version__, tool
 from crow.extensions import CostHook, McpHook, SubagentsHook, TelemetryHook
 from crow.llm.chat import ChatCompletions
 from crow.testing import FakeEditor, ScriptedModel, StrictChat, call, text
@@ -93,6 +93,18 @@ def header_of(span: ReadableSpan) -> str:
 @pytest.fixture
 def memory() -> Memory:
     return Memory()
+
+
+async def test_the_scope_of_spans_and_metrics_has_the_version_of_crow(
+    memory: Memory, tmp_path: Path
+) -> None:
+    async with Agent(llm=ScriptedModel("Done."), hooks=[memory.hook]) as agent:
+        await agent.run("Go", cwd=tmp_path)
+    scopes = {each.instrumentation_scope for each in memory.spans}
+    data = memory.reader.get_metrics_data()
+    assert data is not None
+    scopes |= {each.scope for resource in data.resource_metrics for each in resource.scope_metrics}
+    assert {(each.name, each.version) for each in scopes if each} == {("crow", __version__)}
 
 
 async def test_a_run_its_requests_and_its_calls(memory: Memory, tmp_path: Path) -> None:

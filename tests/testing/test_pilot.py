@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-from crow import Agent, Context, Deny, ExtensionError, ToolContext
+from crow import Agent, Context, Deny, ExtensionError, ToolContext, hook
 from crow.testing import ScriptedModel, call
 from crow.testing.pilot import Pilot
 
@@ -297,3 +299,79 @@ def test_the_arguments_are_those_that_ran(crow: Pilot):
 def test_what_it_is_not_made_with_is_named(crow: Pilot):
     with pytest.raises(TypeError, match="configure has no 'alow'; did you mean 'allow'"):
         crow.configure(alow=["Bash"])
+
+
+class Fails:
+    def before_tool(self, ctx: object) -> None:
+        raise ValueError("not today")
+
+    @hook("after_run", background=True)
+    async def look_back(self) -> None:
+        await asyncio.sleep(0.01)
+        raise KeyError("late")
+
+
+LINE = (
+    Path(__file__).read_text("utf-8").split("\n").index('        raise ValueError("not today")') + 1
+)
+
+
+def test_a_hook_that_fails_fails_the_test_at_its_end_with_its_place(crow: Pilot):
+    crow.use(Fails)
+    crow.run("Go", call("Bash", command="ls"), "Done.")
+    crow.close()
+    with pytest.raises(AssertionError) as caught:
+        crow.verify()
+    first, *told = str(caught.value).split("\n  ")
+    assert first == "hooks failed, and no crow.failed(...) asked for it:"
+    assert told[0].startswith("before_tool: fails.before_tool: failed: ValueError: not today")
+    assert f"{__file__}:{LINE})" in told[0]
+    assert told[1].startswith("after_run: fails.look_back: failed: KeyError: 'late'")
+    crow.failed(times=2)
+
+
+def test_a_failure_that_is_asked_for_is_none_of_the_test(crow: Pilot):
+    crow.use(Fails)
+    crow.run("Go", call("Bash", command="ls"), "Done.")
+    with pytest.raises(
+        AssertionError, match="expected that a hook of fails failed with 'tomorrow'"
+    ):
+        crow.failed("tomorrow", by="fails")
+    (record,) = crow.failed("not today", by="fails")
+    assert (record.event, record.hook) == ("before_tool", "before_tool")
+    crow.denied("Bash", "not today")
+    crow.close()
+    crow.failed("late", times=1)
+
+
+@pytest.mark.faces("acp", "pipe")
+def test_it_is_so_in_other_processes(crow: Pilot):
+    crow.use(Fails)
+    crow.run("Go", call("Bash", command="ls"), "Done.")
+    with pytest.raises(AssertionError, match=r"fails\.before_tool: failed: ValueError"):
+        crow.verify()
+    crow.close()
+    crow.failed()
+
+
+@pytest.mark.parametrize(
+    "settings, wrong",
+    [
+        (
+            {"permissions": {"alow": ["Read"]}},
+            "no setting 'permissions.alow'; did you mean 'allow'?",
+        ),
+        ({"extensions": {"limits": {"promts": 3}}}, "no setting 'extensions.limits.promts'"),
+        ({"cleanupPeriodDays": "many"}, "'cleanupPeriodDays' must be "),
+    ],
+)
+def test_settings_that_nobody_knows_are_refused(crow: Pilot, settings: Any, wrong: str):
+    with pytest.raises(ValueError, match=f"the settings do not fit: .*{re.escape(wrong)}"):
+        crow.configure(settings=settings)
+
+
+def test_settings_of_an_extension_that_is_not_there_are_refused_once_all_are(crow: Pilot):
+    crow.configure(settings={"extensions": {"fial": {"most": 3}}})
+    crow.use(Fails)
+    with pytest.raises(ValueError, match=r"there is no extension 'fial'; did you mean 'fails'\?"):
+        crow.run("Go", "Done.")

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from crow.app.loading import Kind, Source, Sources, find, in_a_line, load_file, things
+from crow.app.loading import Kind, Source, Sources, files_in, find, in_a_line, load_file, things
 from crow.app.plugins import hooks_of, plugins_of, servers_of
 from crow.app.rules import (
     KEPT_RULES,
@@ -221,10 +221,8 @@ class Composer:
         """Use the Python files of a folder, by name."""
         if seal is None and trusted and self.sources is not None:
             self.sources.watch(str(folder))
-        for path in sorted(folder.glob("*.py")):
+        for path in files_in(folder):
             name = path.stem
-            if name.startswith(("_", "test_")) or name == "conftest":
-                continue
             off = name in self.disabled
             if any(each.source == str(path) and each.names for each in self.agent.found):
                 continue  # in use already: `Reloading` sees to what has changed

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from crow.core.agent import Agent
 from crow.core.catalog import is_tool
-from crow.core.errors import CrowError, ExtensionError, raised_at
+from crow.core.errors import CrowError, ExtensionError, hint_of, raised_at
 from crow.core.frozen import frozen
 from crow.core.hooks.collect import MARK
 from crow.entry_points import GROUP, GROUPS, entry_points
@@ -32,7 +32,7 @@ def in_a_line(error: BaseException) -> str:
     """An error in one line, with the file and line of others' code where it was raised."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{type(error).__name__}: {error.msg} ({error.filename}:{error.lineno})"
-    told = text = " ".join(str(error).split())
+    told = text = " ".join(f"{error}{hint_of(error)}".split())
     if not isinstance(error, CrowError):
         told = f"{type(error).__name__}: {text}" if text else type(error).__name__
     place = raised_at(error.__cause__ if isinstance(error, CrowError) else error)
@@ -101,6 +101,16 @@ def loaded(spec: str, do: Callable[[], Any]) -> Any:
         ) from None
     except (Exception, SystemExit) as error:
         raise ExtensionError(f"the extension {spec} is broken: {in_a_line(error)}") from error
+
+
+def files_in(folder: Path) -> list[Path]:
+    """The files of a folder that are extensions: no helpers (``_name.py``) and no tests."""
+    return [path for path in sorted(folder.glob("*.py")) if is_extension(path)]
+
+
+def is_extension(path: Path) -> bool:
+    """False for a file beside extensions that is a helper or a test."""
+    return not path.stem.startswith(("_", "test_")) and path.stem != "conftest"
 
 
 def load_file(path: Path, seal: Seal | None = None) -> ModuleType:

@@ -16,6 +16,7 @@ from crow.app.loading import (
     Kind,
     Source,
     Sources,
+    files_in,
     find,
     in_a_line,
     load_file,
@@ -68,6 +69,9 @@ class Reloading:
                 await self._swap(source)
             elif self.sources.is_news(source):
                 self.said.append(f"{source.path} has changed: /reload uses it as it is now")
+        for source in self.sources.of("named"):
+            if not Path(source.path).exists():
+                await self._miss(source, asked=asked)
         await self._follow(Path.home() / FOLDER, "user")
         if self._seal() is not None:
             await self._follow(Path(self.settings.project) / FOLDER, "project")
@@ -75,7 +79,7 @@ class Reloading:
 
     async def _follow(self, folder: Path, kind: Kind) -> None:
         """Use the files that are new in a folder, and those no more that have gone."""
-        there = {str(path): path for path in sorted(folder.glob("*.py")) if path.stem[0] != "_"}
+        there = {str(path): path for path in files_in(folder)}
         for source in self.sources.of(kind):
             if source.path not in there:
                 await self._end(source)
@@ -84,6 +88,13 @@ class Reloading:
             name = there[path].stem
             if name not in self.composer.disabled:
                 await self._swap(Source(path, kind), Found(name, path))
+
+    async def _miss(self, source: Source, *, asked: bool) -> None:
+        """Use what was named on the command line no more where it is gone, once ``asked`` to."""
+        if asked:
+            await self._end(source)
+        elif self.sources.is_news(source):
+            self.said.append(f"{source.path} is gone: /reload uses it no more")
 
     async def _end(self, source: Source) -> None:
         """Use a file no more that is gone."""

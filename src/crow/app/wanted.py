@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from crow.app.loading import is_extension
 from crow.project.frontmatter import FrontMatter
 from crow.project.trust import HOMES, WATCHED, WATCHED_FOLDERS, what_would_run
 from crow.settings import Settings, Withheld
@@ -51,7 +52,8 @@ def summary(settings: Settings) -> str:
     for path in what_would_run(project):
         name = path.relative_to(project)
         folder = watched_folder(name)
-        if folder not in ("commands", "skills") and [*_file(path, project)]:
+        beside = folder == "extensions" and not is_extension(path)
+        if folder not in ("commands", "skills") and not beside and [*_file(path, project)]:
             files[str(name if folder in ("", "extensions") else Path(*name.parts[:2]))] = None
     return "; ".join([*map(str, settings.withheld), *([", ".join(files)] if files else ())])
 
@@ -130,7 +132,9 @@ def _file(path: Path, project: Path) -> Iterator[str]:
     folder = watched_folder(name)
     if path.suffix == ".md":
         yield from _front_matter(path)
-    if folder in FOLDERS and not (folder == "skills" and path.name == "SKILL.md"):
+    if folder == "extensions" and not (len(name.parts) > 3 or is_extension(path)):
+        yield f"file beside extensions: {name}"
+    elif folder in FOLDERS and not (folder == "skills" and path.name == "SKILL.md"):
         yield f"{FOLDERS[folder]}: {name}"
     elif folder not in WATCHED_FOLDERS and path.name not in WATCHED:
         yield f"script: {name}"

@@ -34,6 +34,7 @@ from crow.core.ports import Completion, Delta, NullClient, PermissionRequest, Re
 from crow.core.scrub import scrubbed
 from crow.core.tools import Call
 from crow.core.trace import USER
+from crow.project.trust import TOOLS
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
@@ -42,7 +43,7 @@ TAKES = {"record": "SESSION FILE", "run": "FILE..."}
 CWD = "<cwd>"
 """What stands for the session's directory."""
 VERDICTS = (*ORDER, "continue")
-UNTOLD = (".git", "__pycache__")
+UNTOLD = frozenset({".git", "__pycache__", ".venv", "node_modules", *TOOLS})
 """Folders whose contents differ from run to run."""
 Step = dict[str, Any]
 
@@ -156,7 +157,7 @@ def files_in(folder: Path) -> Iterator[tuple[str, Path]]:
     """The files of a folder by their names there, but those of `UNTOLD` folders."""
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder)
-        if path.is_file() and not set(inside.parts) & set(UNTOLD):
+        if path.is_file() and not UNTOLD & {*inside.parts}:
             yield inside.as_posix(), path
 
 

@@ -118,7 +118,7 @@ def write_new(options: argparse.Namespace, out: Output) -> int:
         told = {
             f'crow run --extension ./{folder} "Run sudo ls"': "try it",
             f"cd {folder} && uv run pytest": "its tests: no key, no network",
-            f"uv add --editable ./{folder}": "use it beside Crow, in every project",
+            f"crow ext add --editable ./{folder}": "use it beside Crow, in every project",
             f"{folder}/README.md": "says what it does: change that with the code",
         }
     width = max(map(len, told))

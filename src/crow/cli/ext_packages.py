@@ -18,7 +18,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from crow.cli.installation import PACKAGE, which
 from crow.cli.output import Output
@@ -29,7 +29,7 @@ from crow.entry_points import NORMAL, OWN, entry_points
 Sort: TypeAlias = Literal["uv tool", "pipx", "uv", "pip"]
 Argv: TypeAlias = list[str]
 GIT = re.compile(
-    r"git@[^:/\s]+:\S+|(?:https?|ssh)://\S+\.git(?:@\S+)?|https://git(?:hub|lab)\.com/\S+"
+    r"git@[^:/\s]+:\S+|(?:https?|ssh|file)://\S+\.git(?:@\S+)?|https://git(?:hub|lab)\.com/\S+"
 )
 """What is taken for a repository."""
 
@@ -95,6 +95,22 @@ class Environment:
                 return [*self._pip("install"), *fresh, *_itself(), *flags, package.spec]
             case "pip":
                 return [*self._pip("install"), "--upgrade", *_itself(), *flags, package.spec]
+
+    def renew(self, package: Package) -> Argv | None:
+        """How to have it anew where pip keeps what has the same version; None where that is done.
+
+        What it depends on is there by then.
+        """
+        fresh = ["--force-reinstall", "--no-deps", package.spec]
+        if not package.origin or package.editable:
+            return None
+        match self.sort:
+            case "pipx":
+                return [program("pipx"), "runpip", PACKAGE, "install", "--quiet", *fresh]
+            case "pip":
+                return [*self._pip("install"), *fresh]
+            case _:
+                return None
 
     def _pip(self, verb: str) -> Argv:
         if self.sort == "uv":
@@ -223,12 +239,19 @@ def asked_for(text: str) -> str:
         raise UsageError(f"{text} is no package: there is no pyproject.toml (crow ext new)")
     if path.exists():
         return str(path.absolute())
-    if GIT.fullmatch(text):
+    if GIT.fullmatch(text) or is_repository(text):
         start, colon, rest = text.partition(":")
         return f"git+ssh://{start}/{rest}" if colon and text.startswith("git@") else f"git+{text}"
     if "/" in text and "://" not in text:
         raise UsageError(f"there is no {text}")
     return text
+
+
+def is_repository(url: str) -> bool:
+    """True for the address of a folder here that git made."""
+    parts = urlsplit(url)
+    folder = Path(unquote(parts.path.rpartition("@")[0] or parts.path))
+    return parts.scheme == "file" and ((folder / ".git").exists() or (folder / "HEAD").is_file())
 
 
 def add(options: argparse.Namespace, out: Output) -> int:
@@ -272,11 +295,12 @@ def update(options: argparse.Namespace, out: Output) -> int:
         out.note("no package has brought an extension")
     where, failed = environment(), 0
     for package in chosen:
-        if not run(where.update(package), out):
+        was, again = version_of(package.name), where.renew(package)
+        if not run(where.update(package), out) or (again and not run(again, out)):
             failed = 1
             continue
         now = version_of(package.name)
-        changed = f"{package.version} -> {now}" if now != package.version else f"{now}, as before"
+        changed = f"{was} -> {now}" if now != was else f"{now}, as before"
         out.line(f"{package.name}  {changed}")
     return failed
 
@@ -309,10 +333,18 @@ def listed() -> dict[str, dict[str, Any]]:
     return {each["name"]: each for each in _asked("ext", "list", "--json") if "hooks" in each}
 
 
+VERSION = """
+import json, sys
+from importlib.metadata import distribution
+found = distribution(sys.argv[1])
+commit = json.loads(found.read_text("direct_url.json") or "{}").get("vcs_info", {}).get("commit_id")
+print(found.version, *(["of", commit[:7]] if commit else []))
+"""
+
+
 def version_of(package: str) -> str:
-    """The version of a package, as a new process sees it; empty where there is none."""
-    code = "import sys; from importlib.metadata import version; print(version(sys.argv[1]))"
-    argv = [sys.executable, "-P", "-c", code, package]
+    """Version and commit of a package, as a new process sees it; empty where there is none."""
+    argv = [sys.executable, "-P", "-c", VERSION, package]
     return subprocess.run(argv, capture_output=True, text=True, check=False).stdout.strip()
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import sys
 import traceback
 from collections.abc import Iterable
 from os.path import dirname
 
 NOT_THEIRS = (dirname(dirname(__file__)), dirname(traceback.__file__))  # noqa: PTH120
 """Where Crow's code lies, and Python's library."""
+UNKNOWN_IMPORT = re.compile(r"cannot import name '(\w+)' from '[\w.]+'")
+ALIKE = 0.75
+"""How alike two names are of which one was probably meant."""
 
 
 class CrowError(Exception):
@@ -78,8 +83,8 @@ def raised_at(error: BaseException | None) -> str:
 
 def with_place(error: BaseException) -> str:
     """An error as it is written, with the file and line of others' code where it was raised."""
-    place = raised_at(error)
-    return f"{error!r} ({place})" if place else repr(error)
+    place, told = raised_at(error), f"{error!r}{hint_of(error)}"
+    return f"{told} ({place})" if place else told
 
 
 def last_line(error: BaseException, path: str) -> str:
@@ -94,3 +99,28 @@ def nearest(word: str, known: Iterable[str], alike: float = 0.6) -> str | None:
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(word, list(known), 1, alike)), None)
+
+
+def hint_of(error: BaseException) -> str:
+    """``; did you mean 'add_tool'?`` for a name that is not there and is nearly one; or nothing."""
+    try:
+        name, known = _sought(error)
+    except Exception:  # noqa: BLE001 - somebody else's code
+        return ""
+    open_ones = [each for each in known if each != name and not each.startswith("_")]
+    near = nearest(name, open_ones, ALIKE) if name else None
+    return f"; did you mean {near!r}?" if near and f"{near!r}?" not in text_of(error) else ""
+
+
+def _sought(error: BaseException) -> tuple[str, Iterable[str]]:
+    """The name that somebody looked for, and what there is in that place."""
+    match error:
+        case AttributeError(name=str(name), obj=obj) if obj is not None:
+            return name, dir(obj)
+        case ImportError(name=str(module)) if found := UNKNOWN_IMPORT.match(text_of(error)):
+            return found[1], dir(sys.modules.get(module))
+        case NameError(name=str(name)) if not isinstance(error, UnboundLocalError):
+            frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+            return name, {**frames[-1].f_builtins, **frames[-1].f_globals, **frames[-1].f_locals}
+        case _:
+            return "", ()

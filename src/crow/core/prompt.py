@@ -9,7 +9,14 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, cast
 
-from crow.core.errors import CrowError, ExtensionError, ModelError, SessionError, message_of
+from crow.core.errors import (
+    CrowError,
+    ExtensionError,
+    ModelError,
+    SessionError,
+    hint_of,
+    message_of,
+)
 from crow.core.events import Notice, RunEnded, TextDelta, UserMessage
 from crow.core.hooks.context import RunContext
 from crow.core.hooks.contexts import CommandContext
@@ -186,7 +193,7 @@ async def _command(ctx: RunContext) -> Ruling:
         raise
     except Exception as error:
         place = place_of(command.run, error)
-        raise ExtensionError(f"{what} failed: {error!r} ({place})") from error
+        raise ExtensionError(f"{what} failed: {error!r}{hint_of(error)} ({place})") from error
     match said:
         case str():
             ctx.prompt = said

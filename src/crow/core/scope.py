@@ -24,7 +24,7 @@ from crow.core.catalog import (
     bound_to,
     tools_in,
 )
-from crow.core.errors import CrowError, ExtensionError, HookError, nearest
+from crow.core.errors import CrowError, ExtensionError, HookError, hint_of, nearest
 from crow.core.extensions import Lifespans, make
 from crow.core.hooks.collect import MARK, name_of, unknown_event
 from crow.core.hooks.hook import NUMBERS, Owner
@@ -200,7 +200,8 @@ class Scope:
             raise
         except (Exception, SystemExit) as error:
             self._discard(owner)
-            raise ExtensionError(f"the extension {owner.name} failed: {error!r}") from error
+            told = f"the extension {owner.name} failed: {error!r}{hint_of(error)}"
+            raise ExtensionError(told) from error
         finally:
             hooks.owner = outer
         return thing

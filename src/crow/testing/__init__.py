@@ -59,7 +59,7 @@ if not TYPE_CHECKING:  # a checker takes any name for there where it sees one
     def __getattr__(name: str) -> object:
         """Import a name's home when the name is first asked for."""
         if name not in HOMES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            raise import_module("crow._lazy").missing(__name__, name, HOMES)
         return getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
 
 

@@ -10,11 +10,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
+from crow.app.complaints import unknown_extensions
 from crow.core.errors import ExtensionError, nearest
 from crow.core.events import ToolEnded, ToolStarted
 from crow.core.hooks.context import Context
 from crow.core.trace import USER, Record
 from crow.core.verdicts import Answer, Ask, Deny, Stop
+from crow.settings import load
+from crow.testing.happened import about as words_of
+from crow.testing.happened import is_of_test, short
+from crow.testing.happened import text as text_of
+from crow.testing.happened import told as happening
 from crow.testing.user import Asked, ScriptedUser, described
 
 if TYPE_CHECKING:
@@ -25,7 +31,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 BUILT_IN = "crow"
 """The source of what comes with Crow."""
-WIDTH = 160
+PATIENCE = 2.0
+"""Seconds in which hooks in the background may end."""
 OPTIONS = ("allow", "deny", "env", "extensions", "model", "settings")
 """What `Pilot.configure` takes."""
 LISTS = ("allow", "deny", "extensions")
@@ -36,11 +43,11 @@ class Pilot:
     """The whole agent with a scripted model and a scripted user, in an empty folder.
 
     ``use`` hangs extensions, ``run`` answers a prompt with what the model says to it, in one
-    session all along. Then ``ran``, ``called``, ``denied``, ``asked``, ``told``, ``sent`` and
-    ``prefix_stable`` say what happened: each returns what it found, and raises AssertionError
-    with all that did happen where it found nothing, or not as many as ``times``; ``times=0`` is
-    for what must not happen. ``model`` is the `ScriptedModel`, ``user`` the `ScriptedUser`,
-    ``cwd`` the folder.
+    session all along. Then ``ran``, ``failed``, ``called``, ``denied``, ``asked``, ``told``,
+    ``sent`` and ``prefix_stable`` say what happened: each returns what it found, and raises
+    AssertionError with all that did happen where it found nothing, or not as many as ``times``;
+    ``times=0`` is for what must not happen. ``model`` is the `ScriptedModel`, ``user`` the
+    `ScriptedUser`, ``cwd`` the folder.
 
     In an async test: ``async with crow:`` and ``await crow.arun(...)``.
     """
@@ -50,11 +57,12 @@ class Pilot:
         self.user = ScriptedUser()
         self._session: Session | None = None
         self.records: list[Record] = []
+        self._expected: list[Record] = []
         self._build = build
         self._options: dict[str, Any] = {}
         self._hooks: list[Any] = []
         self._runner: asyncio.Runner | None = None
-        self._entered = False
+        self._entered = self._configured = False
         self._started = False
 
     # doing
@@ -64,7 +72,7 @@ class Pilot:
 
         ``settings`` become the user's settings file in the test's empty home: what a user would
         write there. ``allow``, ``deny``, ``extensions``, ``env`` and ``model`` are those of
-        `crow.build`.
+        `crow.build`. Raises ``ValueError`` for settings that nobody knows, or that do not fit.
         """
         if self._started or "agent" in self.__dict__:
             raise RuntimeError("the agent is made: configure(...) comes before everything else")
@@ -80,6 +88,8 @@ class Pilot:
             path = Path.home() / ".crow" / "settings.json"
             path.parent.mkdir(exist_ok=True)
             path.write_text(json.dumps(settings), "utf-8")
+            self._configured = True
+            _refuse(load(self.cwd).problems)
         self._options |= options
 
     def use(self, *things: Any, **options: Any) -> None:
@@ -136,10 +146,7 @@ class Pilot:
             raise RuntimeError("this test is async: `async with crow:`, `await crow.arun(...)`")
         try:
             return self._run(self._answer(prompt, *script))
-        except (
-            AssertionError,
-            ExtensionError,
-        ) as error:  # the line of the test says it, and not the loop's
+        except (AssertionError, ExtensionError) as error:  # the test's line says it, not the loop's
             raise error.with_traceback(None) from None
 
     async def arun(self, prompt: str, *script: Line) -> Reply:
@@ -151,6 +158,8 @@ class Pilot:
 
     async def _answer(self, prompt: str, *script: Line) -> Reply:
         __tracebackhide__ = True
+        if self._session is None and self._configured:
+            self._refuse_options()
         self.model.extend(*script)
         if self._session is None:
             self._session = await self.agent.new_session(self.cwd, client=self.user)
@@ -171,11 +180,28 @@ class Pilot:
             self._runner = None
 
     def verify(self) -> None:
-        """Raise AssertionError for answers of the user's that were not used up."""
+        """Raise AssertionError for answers that were not used up, and hooks that failed unasked."""
         __tracebackhide__ = True
         self.user.verify()
+        if failures := [each for each in self._failures if each not in self._expected]:
+            told = "".join(f"\n  {happening(each)}" for each in failures)
+            raise AssertionError(f"hooks failed, and no crow.failed(...) asked for it:{told}")
+
+    @property
+    def _failures(self) -> list[Record]:
+        return [each for each in self.records if each.error and each.owner not in self._built_in]
+
+    def _refuse_options(self) -> None:
+        """Raise ``ValueError`` for what the settings say of extensions that does not fit."""
+        __tracebackhide__ = True
+        wrong = [line for found in self.agent.found for line in found.problems]
+        _refuse([*unknown_extensions(load(self.cwd), self.agent), *wrong])
 
     async def _close(self) -> None:
+        """End the agent once hooks in the background had a moment to end themselves."""
+        tasks = self._session.tasks if self._session else ()
+        if beside := [each for each in tasks if _works_as(each, "beside")]:
+            await asyncio.wait(beside, timeout=PATIENCE)
         if "agent" in self.__dict__:
             await self.agent.close()
 
@@ -213,6 +239,18 @@ class Pilot:
         ]
         return self._found(f"{whose} ran at {event}", found, times)
 
+    def failed(self, words: str = "", by: str = "", *, times: int | None = None) -> list[Record]:
+        """The failures of hooks with these words in their error, of ``by`` where that is said.
+
+        A failure that nobody has asked for fails the test at its end.
+        """
+        __tracebackhide__ = True
+        found = [each for each in self._failures if words in str(each.error)]
+        found = [each for each in found if by in ("", each.owner)]
+        self._expected += found
+        whose = f"a hook of {by}" if by else "a hook"
+        return self._found(f"{whose} failed{f' with {words!r}' if words else ''}", found, times)
+
     def called(self, tool: str, /, *, times: int | None = None, **args: Any) -> list[ToolEnded]:
         """The calls of a tool that have ended, those with these arguments where some are given.
 
@@ -239,7 +277,7 @@ class Pilot:
         """What the user was asked that has these words in it, such as the name of a tool."""
         __tracebackhide__ = True
         found = [each for each in self.user.asked if about in described(each)]
-        return self._found(f"the user was asked{_about(about)}", found, times)
+        return self._found(f"the user was asked{words_of(about)}", found, times)
 
     def told(self, text: str, *, times: int | None = None) -> list[str]:
         """What the user was told that has this text in it: answers and notices."""
@@ -252,7 +290,7 @@ class Pilot:
         """The messages with this text that the model was sent: prompts, context, results."""
         __tracebackhide__ = True
         asked = self.model.asked[-1]["messages"] if self.model.asked else []
-        texts = [f"{each['role']}: {_text(each.get('content'))}" for each in asked]
+        texts = [f"{each['role']}: {text_of(each.get('content'))}" for each in asked]
         found = [each for each in texts if text in each]
         lines = [f"sent: {each}" for each in texts if not each.startswith("system")]
         return self._found(f"the model was sent {text!r}", found, times, lines)
@@ -265,7 +303,7 @@ class Pilot:
     @property
     def lines(self) -> list[str]:
         """What happened, a line each: what hooks did, what was asked, how calls ended."""
-        told = [_told(record) for record in self.records if self._tells(record)]
+        told = [happening(record) for record in self.records if self._tells(record)]
         asked = [f"asked: {described(each)}" for each in self.user.asked]
         calls = [
             f"call: {call.call.name} {call.call.args}{self._became(call)}: {call.outcome}: "
@@ -332,21 +370,24 @@ class Pilot:
         if len(found) == times or (found and times is None):
             return found
         often = "" if times is None else f" {times} times, and not {len(found)},"
-        happened = "".join(f"\n  {_short(line)}" for line in lines or self.lines) or " nothing"
+        happened = "".join(f"\n  {short(line)}" for line in lines or self.lines) or " nothing"
         raise AssertionError(f"expected{often} that {what}; what happened:{happened}")
 
 
-def is_of_test(agent: Agent, record: Record, ctx: Context) -> bool:
-    """False for what writes sessions down, and for what hangs on sub-agents to guide these."""
-    theirs = () if ctx.agent is agent else ctx.agent.hooks.owners
-    guides = {each.name for each in theirs} - {each.name for each in agent.hooks.owners}
-    return record.owner not in guides | {"persistence"}
+def _refuse(problems: Iterable[str]) -> None:
+    """Raise ``ValueError`` for what is wrong with settings."""
+    __tracebackhide__ = True
+    if told := "; ".join(problems):
+        raise ValueError(f"the settings do not fit: {told}")
 
 
 def _is_prompt(task: asyncio.Task[Any]) -> bool:
     """True for a prompt that a hook has queued, and for what follows one."""
-    work = getattr(task, "work", None)
-    return task.get_name() == "after_run" or getattr(work, "__name__", "") == "_queued"
+    return task.get_name() == "after_run" or _works_as(task, "_queued")
+
+
+def _works_as(task: asyncio.Task[Any], name: str) -> bool:
+    return getattr(getattr(task, "work", None), "__name__", "") == name
 
 
 def _has_loop() -> bool:
@@ -355,33 +396,3 @@ def _has_loop() -> bool:
     except RuntimeError:
         return False
     return True
-
-
-def _about(words: str) -> str:
-    return f" about {words!r}" if words else ""
-
-
-def _text(content: Any) -> str:
-    return content if isinstance(content, str) else str(content or "")
-
-
-def _short(line: str) -> str:
-    """A line that is not endless."""
-    line = line.replace("\n", "⏎")
-    return line if len(line) <= WIDTH else f"{line[:WIDTH]}…"
-
-
-def _told(record: Record) -> str:
-    """What a hook did, in a line."""
-    who = record.owner if record.owner == record.hook else f"{record.owner}.{record.hook}"
-    said = [f"failed: {record.error}"] if record.error else []
-    match record.answer:
-        case None | {} | list():
-            pass
-        case str(text):
-            said.append(repr(text))
-        case verdict:
-            reason = getattr(verdict, "reason", "") or getattr(verdict, "message", "")
-            said.append(f"{type(verdict).__name__}({reason!r})" if reason else repr(verdict))
-    said += [f"changed {', '.join(record.changed)}"] if record.changed else []
-    return f"{record.event}: {who}: {'; '.join(said) or 'nothing to say'}"

@@ -6,11 +6,13 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any
 
 from crow.cli.checking.finding import Finding, read
@@ -20,19 +22,40 @@ WIDTH = 240
 LONGEST = 180
 """Seconds that an extension may take for everything."""
 
+NUMBER = re.compile(r"\d+")
 NO_EVENT = re.compile(r" is no event; |there is no event '")
 
 
 def check(spec: str) -> Iterator[Finding]:
     """What is wrong with a file, a package's folder, or an extension that is installed."""
     place = Path(os.path.expanduser(spec)).absolute()
+    yield from once(_checked(place, spec))
+
+
+def _checked(place: Path, spec: str) -> Iterator[Finding]:
     seen = [*read_files(place)] if place.exists() else []
     yield from seen
+    lines = {each.place for each in seen}
     for finding in played(str(place) if place.exists() else spec):
-        if not (seen and NO_EVENT.search(finding.what)):  # which was said with its line
+        again = finding.place in lines and "ImportError: " in finding.what
+        if not (again or (seen and NO_EVENT.search(finding.what))):  # which was said with its line
+            seen.append(finding)
             yield finding
     if place.exists():
-        yield from typed(place)
+        said = {(os.path.realpath(each.path), each.line) for each in seen}
+        yield from (
+            each for each in typed(place) if (os.path.realpath(each.path), each.line) not in said
+        )
+
+
+def once(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Each thing that is wrong, said once; numbers in it may be others each time."""
+    said: set[tuple[str, str, int]] = set()
+    for finding in findings:
+        what = finding.path, NUMBER.sub("0", finding.what), finding.line
+        if what not in said:
+            said.add(what)
+            yield finding
 
 
 def played(
@@ -49,19 +72,33 @@ def played(
         argv = [sys.executable, "-P", "-m", f"{__package__}.{how}", spec, str(file), *arguments]
         env = {**os.environ, "HOME": str(home), "CROW_SANDBOX": "off"}
         env = {name: value for name, value in env.items() if not name.startswith("XDG_")}
-        try:
-            done = subprocess.run(
-                argv, cwd=project, env=env, capture_output=True, timeout=longest, check=False
-            )
-        except subprocess.TimeoutExpired:
+        said = run_alone(argv, project, env, longest)
+        if said is None:
             yield Finding(f"it did not end within {longest} s", "look for what never returns")
-            return
-        if file.exists():
+        elif file.exists():
             yield from read(file.read_text("utf-8"))
         else:
-            last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
-            said = f": {last[0]}" if last else ""
-            yield Finding(f"it ended the process that played it{said}", "raise, and never exit")
+            last = f": {said[-1]}" if said else ""
+            yield Finding(f"it ended the process that played it{last}", "raise, and never exit")
+
+
+def run_alone(argv: list[str], cwd: Path, env: dict[str, str], longest: float) -> list[str] | None:
+    """What a program writes as its errors; None where it does not end. Its children end with it."""
+    with TemporaryFile() as errors:  # which nobody waits for, whoever holds it open
+        process = subprocess.Popen(
+            argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=errors, start_new_session=True,
+        )  # fmt: skip
+        try:
+            process.wait(longest)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        errors.seek(0)
+        return errors.read().decode(errors="replace").strip().splitlines()
 
 
 def typed(place: Path) -> Iterator[Finding]:

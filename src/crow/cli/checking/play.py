@@ -6,25 +6,32 @@ What is wrong is written into FILE, a JSON object a line. Home and folder are em
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import inspect
-import itertools
 import json
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from crow.app import build
 from crow.app.composer import Composer
-from crow.app.loading import find, things
+from crow.app.loading import OWN_NAME, find, things
+from crow.cli.checking.aftermath import unheard, unstored
 from crow.cli.checking.finding import Finding
-from crow.cli.checking.stage import Player, Warnings, around, concerns, left
+from crow.cli.checking.options import options
+from crow.cli.checking.places import NOWHERE, Place, hooks, place_of_hook
+from crow.cli.checking.prefix import Asked, prefix
+from crow.cli.checking.remains import around, end, left, settled
+from crow.cli.checking.stage import Player, Warnings, concerns
+from crow.cli.checking.witness import Witness
+from crow.core.agent import Agent
 from crow.core.errors import CrowError
+from crow.core.hooks.context import Context
+from crow.core.session import Session
+from crow.core.trace import Record
 from crow.settings import load
-from crow.settings.schema import Sieve
 
 LONGEST = 60
 LATE = f"a session did not end within {LONGEST} s"
@@ -45,19 +52,20 @@ async def check(spec: str) -> list[Finding]:
     except CrowError as error:
         return [Finding.of(str(error))]
     findings = [finding for each in every for finding in options(each, name)]
-    first, asked = await play(name, source, thing)
-    findings += first
-    if asked:
-        again, others = await play(name, source, thing)
-        findings += [*(each for each in again if each not in first), *prefix(asked, others)]
-        findings = [*repeated(findings, first, again)]
+    witness = Witness()
+    first = await Play(name, source, thing, witness).run()
+    findings += first.findings
+    if first.asked:
+        again = await Play(name, source, thing, witness).run()
+        findings += [*again.findings, *prefix(first, again)]
+        return [*repeated(findings, first.findings, again.findings)]
     return findings
 
 
 def repeated(
     findings: list[Finding], first: list[Finding], again: list[Finding]
 ) -> Iterator[Finding]:
-    """Without what took long only once, as it may on a busy machine, or was said already."""
+    """Without what took long only once, as it may on a busy machine."""
     slow = {each.place for each in first if each.is_slow} & {
         each.place for each in again if each.is_slow
     }
@@ -69,90 +77,108 @@ def repeated(
             yield each
 
 
-async def play(
-    name: str, source: str, thing: Any
-) -> tuple[list[Finding], list[tuple[list[Any], list[Any]]]]:
-    """Let it take part in a session; what is wrong, and what the model was sent."""
-    before, model, heard = around(), Player(ACT), Warnings()
-    logging.getLogger("crow").addHandler(heard)
-    settings = load(os.getcwd())  # noqa: PTH109 - the folder that it is played in
-    agent = build(settings, model=model)
-    used, error = Composer(agent, settings).attempt(thing, name, source, True)
-    if error is not None:
+class Play:
+    """A session in which an extension takes part.
+
+    ``findings`` are what is wrong, ``asked`` what the model was sent, ``sections`` what the
+    extension adds to the instructions, and ``told`` what its hooks did, each with its place.
+    """
+
+    def __init__(self, name: str, source: str, thing: Any, witness: Witness) -> None:
+        self.name, self.source, self.thing, self.witness = name, source, thing, witness
+        self.findings: list[Finding] = []
+        self.asked: list[Asked] = []
+        self.sections: dict[str, str] = {}
+        self.told: list[tuple[Record, Place]] = []
+        self.used: tuple[str, ...] = ()
+        self.files: tuple[str, ...] = ()
+
+    async def run(self) -> Play:
+        """Play it to its end."""
+        self.witness.follow_tasks()
+        before, model, heard = around(), Player(ACT), Warnings()
+        settings = load(os.getcwd())  # noqa: PTH109 - the folder that it is played in
+        agent = build(settings, model=model)
+        self.used, error = Composer(agent, settings).attempt(
+            self.thing, self.name, self.source, True
+        )
+        if error is not None:
+            await agent.close()
+            self.findings = [Finding.of(error)]
+            return self
+        self.files = (*files_of(self.thing),)
+        agent.hooks.watchers.append(self._watch)
+        logging.getLogger("crow").addHandler(heard)
+        session = await self._perform(agent, heard)
         await agent.close()
-        return [Finding.of(error)], []
-    try:
-        async with asyncio.timeout(LONGEST):
-            session = await agent.new_session(os.getcwd())  # noqa: PTH109
-            session.mode = "bypassPermissions"
-            for prompt in ("Write down one thing.", "What did you write?"):
-                await agent.prompt(session, prompt)
-            running = asyncio.create_task(agent.prompt(session, "Once more."))
-            await asyncio.sleep(0)
-            agent.cancel(session)
-            await running
-    except TimeoutError:
-        heard.said.append(LATE)
-    await agent.close()
-    logging.getLogger("crow").removeHandler(heard)
-    told = dict.fromkeys(line for line in heard.said if line == LATE or concerns(line, used))
-    findings = [Finding.of(line) for line in told]
-    return [*findings, *left(before)], model.asked
+        logging.getLogger("crow").removeHandler(heard)
+        self.asked = model.asked
+        said = dict.fromkeys(
+            line for line in heard.said if line == LATE or concerns(line, self.used)
+        )
+        now = await settled(before)
+        end(before)
+        self.findings = [
+            *map(Finding.of, said),
+            *unheard(self.told),
+            *unstored(session, self.used, self.files),
+            *left(before, now, self.witness),
+        ]
+        return self
+
+    async def _perform(self, agent: Agent, heard: Warnings) -> Session | None:
+        session = None
+        try:
+            async with asyncio.timeout(LONGEST):
+                session = await agent.new_session(os.getcwd())  # noqa: PTH109
+                session.mode = "bypassPermissions"
+                await self._read_sections(agent, session)
+                for prompt in ("Write down one thing.", "What did you write?"):
+                    await agent.prompt(session, prompt)
+                running = asyncio.create_task(agent.prompt(session, "Once more."))
+                await asyncio.sleep(0)
+                agent.cancel(session)
+                await running
+        except TimeoutError:
+            heard.said.append(LATE)
+        return session
+
+    async def _read_sections(self, agent: Agent, session: Session) -> None:
+        for name, (section, owner) in agent.scope.sections.owned.items():
+            if getattr(owner, "name", "") in self.used:
+                self.sections[name] = await section.written(session)
+
+    def _watch(self, record: Record, ctx: Context) -> None:
+        if record.owner in self.used:
+            every = hooks(ctx.agent, [record.owner])
+            place = next(
+                (place_of_hook(each) for each in every if each.name == record.hook), NOWHERE
+            )
+            self.told.append((record, place))
 
 
-def options(thing: Any, name: str) -> Iterator[Finding]:
-    """Defaults that are not what their annotations say."""
-    if not inspect.isclass(thing):
-        return
-    from crow.annotations.options import options_of
-
-    said: list[str] = []
-    try:
-        node = options_of(thing).node
-    except (TypeError, ValueError) as error:
-        yield Finding(f"{thing.__name__}: {error}", "annotate its options with types of JSON")
-        return
-    defaults = {
-        key: each["default"]
-        for key, each in node.get("properties", {}).items()
-        if each.get("default") is not None
-    }
-    Sieve(lambda path, value, text: said.append(text), node).sift(defaults, name)
-    with contextlib.suppress(OSError, TypeError):
-        path, line = inspect.getsourcefile(thing) or "", inspect.getsourcelines(thing)[1]
-        for text in said:
-            yield Finding(text, "let the default be what its type says", path, line)
+def files_of(thing: Any) -> Iterable[str]:
+    """The files that an extension's text stands in: its own, or those of its package."""
+    module = thing if isinstance(thing, ModuleType) else sys.modules.get(_module_of(thing))
+    own = getattr(module, "__file__", None) or ""
+    if module is None or module.__name__.startswith(OWN_NAME):
+        return [own] if own else []
+    folder = f"{Path(own).parent}{os.sep}"
+    known = {getattr(each, "__file__", None) or "" for each in [*sys.modules.values()]}
+    inside = (path for path in known if path.startswith(folder) and path.endswith(".py"))
+    return [own, *sorted({*inside} - {own})]
 
 
-def prefix(
-    first: list[tuple[list[Any], list[Any]]], second: list[tuple[list[Any], list[Any]]]
-) -> Iterator[Finding]:
-    """Requests that do not begin as others do, so that no provider's cache holds."""
-    do = "put what changes behind the conversation: return it from before_run"
-    if first and second and first[0][0][:1] != second[0][0][:1]:
-        yield Finding(f"two sessions have different instructions: {differing(first, second)}", do)
-    if first and second and first[0][1] != second[0][1]:
-        yield Finding("two sessions have different tools", "let their descriptions be constant")
-    for (messages, tools), (later, also) in itertools.pairwise(first):
-        if later[: len(messages)] != messages:
-            yield Finding("a request does not begin as the one before", do)
-            return
-        if tools != also:
-            yield Finding("the tools change in a session", "add them in init_agent")
-            return
-
-
-def differing(first: list[Any], second: list[Any]) -> str:
-    """The first line that differs."""
-    pairs = zip(str(first[0][0][0]).split("\\n"), str(second[0][0][0]).split("\\n"), strict=False)
-    return next((f"{a[:80]!r} and {b[:80]!r}" for a, b in pairs if a != b), "their lengths")
+def _module_of(thing: Any) -> str:
+    return getattr(thing, "__module__", None) or type(thing).__module__
 
 
 def main(spec: str, file: str) -> None:
     """Check an extension, and write down what is wrong."""
-    findings = asyncio.run(check(spec))
+    findings = asyncio.new_event_loop().run_until_complete(check(spec))
     lines = [json.dumps(finding.table) for finding in findings]
     Path(file).write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    os._exit(0)  # whatever threads there are
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from crow.cli.checking.finding import Finding
+from crow.cli.checking.imports import private
 from crow.core.errors import nearest
 from crow.core.hooks.registry import HookRegistry
 
@@ -53,6 +54,7 @@ def read_files(place: Path) -> Iterator[Finding]:
         yield from _misregistered(tree, str(path), events)
         yield from _lost(tree, str(path), events)
         yield from _blocking(tree, str(path))
+        yield from private(tree, str(path))
 
 
 def _misnamed(tree: ast.Module, path: str, events: Collection[str]) -> Iterator[Finding]:

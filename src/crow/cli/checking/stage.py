@@ -1,23 +1,17 @@
-"""Where an extension is played: a model that says what it is told to, and what is left behind."""
+"""Where an extension is played: a model that says what it is told to, and who listens."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import os
-import threading
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from typing import Any, TypeAlias
 
-from crow.cli.checking.finding import Finding
 from crow.core.events import TextDelta
 from crow.core.ports import Completion, Request
 from crow.core.tools import Call
 
 Reply: TypeAlias = Sequence[tuple[str, dict[str, Any]]] | Exception
 Act: TypeAlias = Sequence[Reply]
-UNDO = "undo in lifespan, behind its yield, what is done before it"
 
 
 class Player:
@@ -61,32 +55,3 @@ class Warnings(logging.Handler):
 def concerns(line: str, used: Iterable[str]) -> bool:
     """True for what is said of the extensions of these names."""
     return any(name in line for name in used)
-
-
-def around() -> dict[str, set[str]]:
-    """What an extension could leave behind."""
-    fds = Path("/proc/self/fd")
-    return {
-        "a thread": {each.name for each in threading.enumerate() if theirs(each.name)},
-        "a task": {each.get_name() for each in asyncio.all_tasks()},
-        "an open file": {
-            str(each.readlink())
-            for each in fds.iterdir()
-            if each.exists() and each.readlink().suffix != ".pyc"  # an import in a thread
-        },
-        "an environment variable": {*os.environ},
-        "another working directory": {os.getcwd()},  # noqa: PTH109
-    }
-
-
-def theirs(thread: str) -> bool:
-    """False for threads of Crow's and of the loop's own."""
-    return not thread.startswith(("asyncio_", "crow"))
-
-
-def left(before: dict[str, set[str]]) -> Iterator[Finding]:
-    """What is there that was not before."""
-    for what, now in around().items():
-        for new in sorted(now - before[what]):
-            if what != "an open file" or (new[0] == "/" and not new.startswith(("/proc", "/dev"))):
-                yield Finding(f"it leaves {what} behind: {new}", UNDO)

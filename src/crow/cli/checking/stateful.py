@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any, TypeAlias
 
+import hypothesis
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import FlakyFailure
@@ -28,7 +29,9 @@ from crow.app import build
 from crow.app.composer import Composer
 from crow.app.loading import find
 from crow.cli.checking.finding import Finding
-from crow.cli.checking.stage import UNDO, Act, Player, Warnings, around, concerns, left
+from crow.cli.checking.remains import UNDO, around, end, left, settled
+from crow.cli.checking.stage import Act, Player, Warnings, concerns
+from crow.cli.checking.witness import Witness
 from crow.core.agent import Agent
 from crow.core.errors import CrowError, ModelError
 from crow.core.ports import NullClient, PermissionRequest
@@ -79,8 +82,8 @@ class User(NullClient):
 class Life:
     """One agent and its sessions, from the first to the last. Each step is a method."""
 
-    def __init__(self, what: What) -> None:
-        self.what = what
+    def __init__(self, what: What, witness: Witness | None = None) -> None:
+        self.what, self.witness = what, witness
         given = load(os.getcwd())  # noqa: PTH109 - the folder that it is played in
         self.model, self.user = Player(), User()
         self.agent: Agent = build(given, model=self.model)
@@ -180,6 +183,8 @@ class Life:
     async def play(self, steps: Sequence[Step]) -> None:
         """Take the steps, and look at everything behind each."""
         before, heard = around(), Warnings()
+        if self.witness is not None:
+            self.witness.follow_tasks()
         logging.getLogger("crow").addHandler(heard)
         try:
             self.attempt()
@@ -195,8 +200,11 @@ class Life:
         finally:
             logging.getLogger("crow").removeHandler(heard)
         self.look(heard)
-        for finding in left(before):
-            raise AssertionError(f"{finding.what}; {UNDO}")
+        now = await settled(before)
+        end(before)
+        for finding in left(before, now, self.witness):
+            place = f" ({finding.path}:{finding.line})" if finding.path else ""
+            raise AssertionError(f"{finding.what}{place}; {finding.do}")
 
     def look(self, heard: Warnings) -> None:
         """Raise AssertionError for what is wrong."""
@@ -275,7 +283,7 @@ def lived(spec: str, plays: int, number: int) -> Iterator[Finding]:
         yield Finding.of(str(error))
         return
     failed: list[tuple[Exception, list[Step]]] = []
-    until = 0.0
+    until, witness = 0.0, Witness(str(Path(hypothesis.__file__).parent))
 
     @seed(number)
     @settings(
@@ -298,7 +306,7 @@ def lived(spec: str, plays: int, number: int) -> Iterator[Finding]:
             os.environ["HOME"] = str(home)
             os.chdir(project)
             try:
-                asyncio.run(Life(what).play(steps))
+                asyncio.run(Life(what, witness).play(steps))
             except Exception as error:
                 failed.append((error, steps))
                 until = until or monotonic() + SHORTENED
@@ -338,6 +346,7 @@ def main(spec: str, file: str, plays: str, number: str) -> None:
     """Play an extension, and write down what is wrong."""
     lines = [json.dumps(each.table) for each in lived(spec, int(plays), int(number))]
     Path(file).write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    os._exit(0)  # whatever threads there are
 
 
 if __name__ == "__main__":

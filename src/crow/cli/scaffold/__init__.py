@@ -27,7 +27,11 @@ NAME = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
 def name_of(word: str) -> str:
     """The name of an extension, as its entry point has it. Raises `UsageError`."""
     name = word.removeprefix("crow-").removeprefix("crow_")
-    if NAME.fullmatch(name) is None or keyword.iskeyword(name):
+    if keyword.iskeyword(name):
+        raise UsageError(
+            f"{word!r} is a word of Python's own, and no module can have it: my-{name}"
+        )
+    if NAME.fullmatch(name) is None:
         raise UsageError(f"{word!r} is no name: small letters, digits and hyphens, as in my-guard")
     name = name.replace("-", "_")
     taken = next((point for point in entry_points() if point.name == name), None)

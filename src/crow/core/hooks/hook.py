@@ -14,7 +14,7 @@ from types import CodeType
 from typing import Any, cast
 
 from crow.core.clock import BLOCKING
-from crow.core.errors import HookError, last_line
+from crow.core.errors import HookError, last_line, nearest
 from crow.core.hooks.context import Context
 from crow.core.hooks.contexts import ToolContext
 from crow.core.hooks.points import COMMON, Filter, Point
@@ -219,7 +219,9 @@ def _source(fn: Callable[..., Any], point: Point, parameter: str, *, first: bool
     offered = sorted({*point.fields, *point.other_names, *COMMON, "ctx"})
     if point.kind == "wrap":
         offered.append("call_next")
-    told = f"{_named(fn)}: {point.name} has no {parameter!r}; it has {', '.join(offered)}"
+    near = nearest(parameter, offered)
+    hint = f"did you mean {near!r}? " if near else ""
+    told = f"{_named(fn)}: {point.name} has no {parameter!r}; {hint}it has {', '.join(offered)}"
     raise HookError(f"{told}{_written(fn)}")
 
 

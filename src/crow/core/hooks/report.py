@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from crow.core.errors import nearest, text_of
+from crow.core.errors import hint_of, nearest, text_of
 from crow.core.hooks.context import Context, RunContext
 from crow.core.hooks.contexts import ToolContext
 from crow.core.hooks.hook import Hook, place_of
@@ -97,7 +97,7 @@ def tell(ctx: Context, record: Record, watchers: Iterable[Callable[..., None]]) 
 
 def describe(error: BaseException) -> str:
     """An error in one line."""
-    text = " ".join(text_of(error).split())
+    text = " ".join(f"{text_of(error)}{hint_of(error)}".split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 

@@ -34,12 +34,17 @@ def fault_of(text: str, name: str, events: Collection[str]) -> str:
                 f"line {number} holds a character that nobody sees: take it out, or write \\u...."
             )
     try:
-        found = outline(text, events)
+        found, tree = outline(text, events), ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = f" (line {error.lineno})" if isinstance(error, SyntaxError) else ""
         return f"it is no Python: {getattr(error, 'msg', error)}{line}"
     hangs = {*found} - {IMPORTS} or "init_agent" in text
-    return "" if hangs else NOTHING
+    if not hangs:
+        return NOTHING
+    from crow.extensions.authoring.imports import missing
+
+    lacks = next(missing(tree), "")
+    return f"it cannot be imported: {lacks}" if lacks else ""
 
 
 def outline(text: str, events: Collection[str]) -> dict[str, list[str]]:

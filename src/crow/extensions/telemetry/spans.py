@@ -24,7 +24,7 @@ from opentelemetry.trace import (
 )
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from crow import Completion, Deny, ModelError, Stop
+from crow import Completion, Deny, ModelError, Stop, __version__
 from crow.events import Retrying
 from crow.extensions.telemetry.content import answer, as_json, conversation, instructions
 from crow.extensions.telemetry.metrics import Metrics
@@ -48,7 +48,6 @@ SLOW = 0.001
 PATIENCE = 3.0
 """Seconds for which the end waits for a collector."""
 USER = "user"
-VERSION = "1"
 
 
 class Run:
@@ -203,8 +202,8 @@ class Telemetry:
 
     def __init__(self, tracers: Any, meters: Any, is_own: bool, with_content: bool) -> None:
         self._providers = (tracers, meters) if is_own else ()
-        self._tracer = tracers.get_tracer("crow", VERSION)
-        self.metrics = Metrics(meters.get_meter("crow", VERSION))
+        self._tracer = tracers.get_tracer("crow", __version__)
+        self.metrics = Metrics(meters.get_meter("crow", __version__))
         self.content = with_content
 
     def close(self) -> None:

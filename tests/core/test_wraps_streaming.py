@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import AsyncGenerator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -425,7 +426,7 @@ async def test_an_attempt_that_a_hook_gave_no_more_time_is_thrown_away_when_the_
 class OnePiece(ScriptedModel):
     """A model whose answer comes as a whole, as that of many small adapters."""
 
-    async def stream(self, request: Any) -> Any:
+    async def stream(self, request: Any) -> AsyncGenerator[Any, None]:
         async for piece in super().stream(request):
             if isinstance(piece, Completion):
                 yield piece

@@ -554,3 +554,17 @@ async def test_what_was_paid_for_a_reply_is_told_where_a_wrap_gives_it_without_i
         await agent.prompt(session, "Hi")
     assert session.tokens(2000)["total_tokens"] == 1000
     assert [e.last for e in watcher.events if isinstance(e, UsageReported)] == [paid]
+
+
+async def test_arguments_that_a_wrap_has_changed_stand_in_the_history_and_run(echo):
+    async def reveals(call_next: Any) -> Any:
+        reply = await call_next()
+        calls = [replace(each, args={"text": "Alice"}) for each in reply.calls]
+        return replace(reply, calls=tuple(calls))
+
+    model = ScriptedModel(call("echo", text="PERSON_1"), "done")
+    async with Agent(model, tools=[echo]) as agent:
+        agent.hooks.register("around_llm_request", reveals)
+        reply = await agent.run("go")
+    assert "Alice" in str(reply.session.messages[1]["tool_calls"])
+    assert echo.ran == [{"text": "Alice"}]

@@ -75,8 +75,12 @@ class Call:
         return self.args
 
     def as_message_part(self) -> ToolCall:
-        """The call as it stands in an assistant message; a faulty one with empty arguments."""
-        arguments = "{}" if self.fault else self.raw or json.dumps(self.args, ensure_ascii=False)
+        """The call as it stands in an assistant message; a faulty one with empty arguments.
+
+        The text that the model sent counts as long as it says what the arguments are: a hook may
+        have changed these.
+        """
+        arguments = "{}" if self.fault else self._written()
         part: ToolCall = {
             "id": self.id,
             "type": "function",
@@ -85,6 +89,14 @@ class Call:
         if self.extra_content is not None:
             part["extra_content"] = self.extra_content
         return part
+
+    def _written(self) -> str:
+        try:
+            if self.raw and json.loads(self.raw) == self.args:
+                return self.raw
+        except ValueError:
+            pass
+        return json.dumps(self.args, ensure_ascii=False)
 
 
 @frozen

@@ -272,12 +272,13 @@ class LastRequest:
     def changes(self, ctx: RequestContext) -> dict[str, Any]:
         """What is another in the next one, which is the last one from now on."""
         head = [*takewhile(lambda message: message["role"] in SYSTEM, ctx.messages)]
-        rest, history = ctx.messages[len(head) :], ctx.session.messages
+        rest = ctx.messages[len(head) :]
         now = {"model": ctx.model, "params": ctx.params, "tools": ctx.tools, "system": head}
         told: dict[str, Any] = {n: v for n, v in now.items() if self._was(n) != v}
         since = common(self.messages, rest)
-        if rest[since:] != history[since:]:
-            at = since + common(history[since:], rest[since:])
+        said = _sendable(ctx.session.messages[since:])
+        if rest[since:] != said:
+            at = since + common(said, rest[since:])
             told |= {"since": since, "at": at, "messages": rest[at:]}
             self.made = at
         elif self.made >= since:
@@ -287,6 +288,11 @@ class LastRequest:
 
     def _was(self, name: str) -> Any:
         return self.fields.get(name, UNSAID)
+
+
+def _sendable(messages: Sequence[Message]) -> list[Message]:
+    """Messages without what is for those alone who show the conversation again."""
+    return [cast(Message, {k: v for k, v in m.items() if k != "written"}) for m in messages]
 
 
 def common(before: Sequence[Message], now: Sequence[Message]) -> int:

@@ -278,7 +278,7 @@ async def test_what_is_nobodys_fault_is_told_and_not_counted():
     assert client.texts == []
     assert lines(session) == [
         "cached prefix: never broken",
-        "  begun anew for a reason: compaction 1, restart 1, model 1, settings 1",
+        "  - begun anew for a reason: compaction 1, restart 1, model 1, settings 1",
         "beside the conversation (summaries, what hooks ask): 100 tokens",
     ]
 
@@ -349,7 +349,7 @@ async def test_cost_and_context_tell_of_it(agent_of: AgentOf):
     context = (await agent.run("/context", session=session)).text
     assert "- cached prefix: broken once, about " in cost
     assert "request 2: the hook stamp.before_llm_request changed the system message" in cost
-    assert "\ncached prefix: broken once, about " in context
+    assert "\n- cached prefix: broken once, about " in context
     assert "request 2: the hook stamp.before_llm_request changed the system message" in context
 
 

@@ -442,7 +442,7 @@ async def said(build_agent: BuildAgent, project: Path) -> str:
 @pytest.mark.usefixtures("held")
 async def test_the_command_tells_what_commands_run_in(build_agent: BuildAgent, project: Path):
     told = await said(build_agent, project)
-    assert told.startswith(f"Commands run in a sandbox: {find_backend().name}.\n- reading: ")
+    assert told.startswith(f"Commands run in a sandbox: {find_backend().name}.\n\n- reading: ")
     assert "no network" in told
     assert "Commands that stay inside need no question." in told
 

@@ -115,7 +115,8 @@ async def context(ctx: CommandContext) -> Answer:
     lines = [f"The conversation has about {total:,} tokens{of}. In it, about:"]
     lines += [f"- {name}: {size:,}" for name, size in sizes]
     known = PROMPT_CACHE.get(ctx)
-    lines += known.lines if known is not None else ()
+    told = known.lines if known is not None else ()
+    lines += [f"- {line}" if line == line.strip() else line for line in told]
     return Answer("\n".join(lines))
 
 

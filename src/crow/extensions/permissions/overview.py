@@ -74,7 +74,8 @@ async def permissions(judge: Judge, ctx: CommandContext) -> Answer:
     if word == "revoke":
         return Answer(revoke(judge, ctx.state, rule.strip()))
     rows = rows_of(judge, ctx.state)
-    lines = [f"Mode: {ctx.session.mode}", *map(str, rows or ["There are no rules."])]
+    lines = [f"Mode: {ctx.session.mode}", ""]
+    lines += [f"- {row}" for row in rows] or ["There are no rules."]
     lines += ["", *_told(ctx.session, ctx.owner)]
     if any(row.behaviour == "allow" for row in rows):
         lines += ["", "/permissions revoke RULE takes back what was answered with always."]
@@ -103,11 +104,11 @@ def _told(session: Session, owner: str) -> list[str]:
     answered = {each.call_id: each for each in records if each.owner == USER}
     kinds = Counter(type(each.answer) for each in judged)
     asked_about = f"{kinds[Deny]} refused by a rule, {kinds[Ask]} asked about"
-    lines = [f"So far: {kinds[Allow]} ran unasked, {asked_about}."]
+    lines = [f"So far: {kinds[Allow]} ran unasked, {asked_about}.", ""]
     asked = [each for each in judged if isinstance(each.answer, Ask)][-LAST:]
     calls = _calls(session)
     return lines + [
-        f"  {_answer(each, answered)}: {calls.get(each.call_id or '')}" for each in asked
+        f"- {_answer(each, answered)}: {calls.get(each.call_id or '')}" for each in asked
     ]
 
 

@@ -37,11 +37,11 @@ def lines(counts: Counts, usage: Usage) -> Iterator[str]:
     yield f"cached prefix: {_fate(counts)}"
     breaks = [each for each in counts.get("last", []) if not each["expected"]]
     for each in breaks[-SHOWN:]:
-        yield f"  request {each['request']}: {each['text']}"
+        yield f"  - request {each['request']}: {each['text']}"
     others = {word: number for word, number in counts.get("expected", {}).items() if number}
     if others:
         told = ", ".join(f"{word} {number}" for word, number in others.items())
-        yield f"  begun anew for a reason: {told}"
+        yield f"  - begun anew for a reason: {told}"
     below = counts.get("subagents", {})
     if number := below.get("requests", 0):
         yield f"sub-agents: {number} requests, {_fate(below)}"

@@ -131,14 +131,14 @@ class SessionSandbox:
         yield f"Commands run in a sandbox: {self.name}."
         domains = ", ".join(self.settings.allowed_domains)
         network = f"of the network only {domains}" if domains else "no network"
-        yield RINGS.format(network=network)
+        yield from ("", RINGS.format(network=network), "")
         yield (
             "Commands that stay inside need no question."
             if self.unasked
             else "Commands are asked about as if there was none."
         )
         if self.backend.does_not_hold:
-            yield "It does not hold:"
+            yield from ("", "It does not hold:", "")
             yield from (f"- {line}" for line in self.backend.does_not_hold)
 
     # running

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -118,14 +119,9 @@ class Store:
         with self._lock:
             try:
                 connection = self._connection()
-                connection.execute("BEGIN IMMEDIATE")
-                try:
+                with _transaction(connection):
                     for sql, values in wanted:
                         connection.execute(sql, tuple(values))
-                    connection.execute("COMMIT")
-                except BaseException:
-                    connection.execute("ROLLBACK")
-                    raise
             except apsw.Error as error:
                 raise OSError(f"{self.path}: {error}") from error
 
@@ -244,13 +240,12 @@ class Store:
         last = connection.execute("SELECT max(at) FROM tidied").fetchall()[0][0]
         if last is not None and now - last < DAY:
             return
-        connection.execute("BEGIN IMMEDIATE")
-        connection.execute("DELETE FROM tidied; INSERT INTO tidied VALUES (?)", (now,))
-        old = now - self.days * DAY
-        for table in ("changes", "pending", "stamps"):
-            connection.execute(f"DELETE FROM {table} WHERE at < ?", (old,))  # noqa: S608
-        connection.execute(UNUSED, (now - HOUR,))
-        connection.execute("COMMIT")
+        with _transaction(connection):
+            connection.execute("DELETE FROM tidied; INSERT INTO tidied VALUES (?)", (now,))
+            old = now - self.days * DAY
+            for table in ("changes", "pending", "stamps"):
+                connection.execute(f"DELETE FROM {table} WHERE at < ?", (old,))  # noqa: S608
+            connection.execute(UNUSED, (now - HOUR,))
         self._shrink(connection, now)
 
     def _shrink(self, connection: Any, now: float) -> None:
@@ -272,3 +267,16 @@ class Store:
 def _change(session: str, at: float, path: bytes, *rest: Any) -> Change:
     before, after, rewind, number = rest
     return Change(session, at, os.fsdecode(path), unpacked(before), unpacked(after), rewind, number)
+
+
+@contextmanager
+def _transaction(connection: Any) -> Generator[None]:
+    """All of it or nothing; a full disk has taken all of it back by itself."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise

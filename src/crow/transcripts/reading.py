@@ -14,6 +14,8 @@ from crow.transcripts.claude import is_claude
 from crow.transcripts.claude import read as read_claude
 from crow.transcripts.codex import is_codex
 from crow.transcripts.codex import read as read_codex
+from crow.transcripts.otlp import is_otlp
+from crow.transcripts.otlp import read as read_otlp
 from crow.transcripts.transcript import Object, Transcript, objects
 
 LOOKED_AT = 50
@@ -22,7 +24,10 @@ BY_LINES: tuple[tuple[Callable[[Iterable[Object]], bool], Callable[[str], Transc
     (is_codex, read_codex),
     (is_claude, read_claude),
 )
-KNOWN = "an export of Crow, a transcript of Claude Code, a rollout of Codex, an ATIF trajectory"
+KNOWN = (
+    "an export of Crow, a transcript of Claude Code, a rollout of Codex, an ATIF trajectory, "
+    "traces in OTLP's JSON"
+)
 
 
 class UnknownTranscriptError(CrowError):
@@ -41,6 +46,8 @@ def read(text: str) -> Transcript | str:
         if fits(first):
             return _with_something(reader(text))
     value = _whole(text)
+    if is_otlp(value) or any(map(is_otlp, first)):
+        return _with_something(read_otlp(text))
     if is_atif(value):
         return _with_something(read_atif(value))
     raise UnknownTranscriptError(f"it is no conversation that is known here: {KNOWN}")

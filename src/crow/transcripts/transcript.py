@@ -95,8 +95,13 @@ class Transcript:
         if text or thought or parts:
             self._message(message, at)
 
-    def result(self, call_id: str, content: str, at: float, *, failed: bool = False) -> None:
-        """A call has its result; one of a call that nobody made is left out."""
+    def result(
+        self, call_id: str, content: str, at: float, *, failed: bool = False, outcome: str = ""
+    ) -> None:
+        """A call has its result; one of a call that nobody made is left out.
+
+        ``outcome`` says more than that it has ``failed``: that it was denied, or cancelled.
+        """
         call = self.calls.pop(call_id, None)
         if call is None:
             return
@@ -110,7 +115,7 @@ class Transcript:
             "locations": [],
         }
         ended: Object = {
-            "outcome": "error" if failed else "ok",
+            "outcome": outcome or ("error" if failed else "ok"),
             "duration": max(at - call["at"], 0.0),
             "content": content,
             "error": failed,

@@ -3,7 +3,7 @@
   crow view            the list of sessions, with a search over all of them
   crow view SESSION    one; the first letters of its id are enough
   crow view FILE       a conversation in a file: an export of Crow, a transcript of Claude Code, a
-                       rollout of Codex, an ATIF trajectory
+                       rollout of Codex, an ATIF trajectory, traces of OpenTelemetry
 
 One process, on loopback, for the browser that opens the address; Ctrl-C ends it. A session at work
 grows while you look.

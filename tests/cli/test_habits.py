@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tests.cli.conftest import Crow, Here, calls
 from crow.cli.habits import names_in
 from crow.testing.endpoint import Endpoint, answer, respond
 
+RAW = Path(__file__).parents[1] / "extensions/mcp/servers/raw.py"
 TOUCH = ("Bash", {"command": "touch made"})
 
 
@@ -159,6 +161,38 @@ def test_rules_keep_their_own_commas_and_blanks() -> None:
 
 MISSING = respond(404, {"error": {"message": "no such model", "code": "model_not_found"}})
 COUNT = '{"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}'
+
+
+@pytest.mark.slow
+async def test_no_other_servers_are_used_than_those_that_are_named(
+    crow: Crow, endpoint: Endpoint, home: Path
+) -> None:
+    server = [sys.executable, "-SE", str(RAW), "{}"]
+    described = {"command": server[0], "args": server[1:]}
+    folder = home / ".crow"
+    folder.mkdir(exist_ok=True)
+    settings = json.dumps({"mcpServers": {"theirs": described}})
+    (folder / "settings.json").write_text(settings)
+    mine = json.dumps({"mcpServers": {"mine": described}})
+    for strict, servers in ((), {"mine", "theirs"}), (("--strict-mcp-config",), {"mine"}):
+        endpoint.play(answer("Hello."))
+        await crow("-p", "go", *strict, "--mcp-config", mine, "--allowedTools", "Read")
+        tools = [each["function"]["name"] for each in endpoint.requests[-1].body["tools"]]
+        assert {each.split("__")[1] for each in tools if each.startswith("mcp__")} == servers
+
+
+@pytest.mark.slow
+async def test_sub_agents_are_defined_on_the_command_line(crow: Crow, endpoint: Endpoint) -> None:
+    agents = json.dumps({"reviewer": {"description": "reads code", "prompt": "In rhymes."}})
+    hand = ("Agent", {"description": "d", "prompt": "Look", "subagent_type": "reviewer"})
+    endpoint.play(calls(hand), answer("All is well."), answer("Good."))
+    ran = await crow("-p", "go", "--agents", agents, "--allowedTools", "Agent")
+    assert ran.out == "Good.\n"
+    assert "In rhymes." in str(endpoint.requests[1].body["messages"][0])
+    wrong = await crow("-p", "go", "--agents", '{"reviewer": {"prompt": "x"}}')
+    assert "the sub-agent 'reviewer' (settings): it has no description" in wrong.err
+    no_json = await crow("-p", "go", "--agents", "reviewer")
+    assert "--agents takes JSON, or @FILE" in no_json.err
 
 
 async def test_other_models_answer_where_one_cannot_be_had(crow: Crow, endpoint: Endpoint) -> None:

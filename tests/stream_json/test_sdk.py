@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from claude_agent_sdk import (
+    AgentDefinition,
     AssistantMessage,
     ClaudeAgentOptions,
     ClaudeSDKClient,
@@ -297,6 +298,21 @@ async def test_what_a_sub_agent_does_names_the_call_that_it_works_for(
     parents = {m.parent_tool_use_id for m in told if blocks([m], ToolUseBlock, ToolResultBlock)}
     assert parents == {None, "call_0_Agent"}
     assert [each.text for each in blocks(messages, TextBlock)] == ["Good."]
+
+
+@pytest.mark.slow
+async def test_sub_agents_of_the_program_can_be_called(
+    endpoint: Endpoint, options: Options
+) -> None:
+    hand = ("Agent", {"description": "review", "prompt": "Look", "subagent_type": "reviewer"})
+    endpoint.play(calls(hand), answer("All is well."), answer("Good."))
+    reviewer = AgentDefinition("reads code", "You review, in rhymes.", tools=["Read"])
+    given = options(allowed_tools=["Agent"], agents={"reviewer": reviewer})
+    messages = await played(given)
+    assert [each.text for each in blocks(messages, TextBlock)] == ["Good."]
+    asked = endpoint.requests[1].body
+    assert "You review, in rhymes." in str(asked["messages"][0])
+    assert [each["function"]["name"] for each in asked["tools"]] == ["Read"]
 
 
 @pytest.mark.slow

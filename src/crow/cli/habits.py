@@ -6,7 +6,7 @@ import argparse
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -48,6 +48,8 @@ def declare_habits(parser: argparse.ArgumentParser) -> None:
     )
     add("--add-dir", metavar="DIR", nargs="+", action="extend", default=[], help="work there, too")
     add("--mcp-config", metavar="FILE", nargs="+", action="extend", default=[], help=MCP)
+    add("--strict-mcp-config", action="store_true", help="no other MCP servers than these")
+    add("--agents", metavar="JSON", help="sub-agents by name; a file as @FILE")
     prompts = parser.add_mutually_exclusive_group()
     prompts.add_argument("--system-prompt", metavar="TEXT", help="what the model is told first")
     prompts.add_argument("--system-prompt-file", metavar="FILE", help="the same from a file")
@@ -69,15 +71,7 @@ MCP = "MCP servers, as a file like .mcp.json or as JSON"
 def flags_of(options: argparse.Namespace) -> dict[str, Any]:
     """What these options say, in the shape of a settings file."""
     flags: dict[str, Any] = {}
-    limits = {"turns": options.max_turns, "cost": options.max_budget_usd}
-    extensions: dict[str, Any] = {}
-    if wanted := {name: value for name, value in limits.items() if value is not None}:
-        extensions["limits"] = wanted
-    if options.fallback_model:
-        extensions["fallback"] = {"models": names_of(options.fallback_model)}
-    if options.json_schema:
-        extensions["structured_output"] = {"schema": schema_of(options.json_schema)}
-    if extensions:
+    if extensions := dict(_extensions(options)):
         flags["extensions"] = extensions
     if options.effort:
         flags["params"] = {"reasoning_effort": options.effort}
@@ -88,21 +82,36 @@ def flags_of(options: argparse.Namespace) -> dict[str, Any]:
     return flags
 
 
+def _extensions(options: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What these options say of extensions: the name of each, and its options."""
+    limits = {"turns": options.max_turns, "cost": options.max_budget_usd}
+    if wanted := {name: value for name, value in limits.items() if value is not None}:
+        yield "limits", wanted
+    if options.fallback_model:
+        yield "fallback", {"models": names_of(options.fallback_model)}
+    if options.json_schema:
+        yield "structured_output", {"schema": table_of("--json-schema", options.json_schema)}
+    if options.strict_mcp_config:
+        yield "mcp", {"only": [*servers_of(options)]}
+    if options.agents:
+        yield "subagents", {"agents": table_of("--agents", options.agents)}
+
+
 def names_of(text: str) -> list[str]:
     """The models of ``--fallback-model``."""
     return [name for name in map(str.strip, text.split(",")) if name]
 
 
-def schema_of(text: str) -> dict[str, Any]:
-    """The schema of ``--json-schema``. Raises `UsageError`."""
+def table_of(option: str, text: str) -> dict[str, Any]:
+    """The object that an option takes, as JSON or as ``@FILE``. Raises `UsageError`."""
     try:
         file = Path(os.path.expanduser(text[1:])) if text.startswith("@") else None
-        schema: Any = json.loads(text if file is None else file.read_text("utf-8"))
+        table: Any = json.loads(text if file is None else file.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise UsageError(f"--json-schema takes JSON, or @FILE: {error}") from None
-    if not isinstance(schema, dict):
-        raise UsageError("--json-schema takes a JSON object")
-    return cast("dict[str, Any]", schema)
+        raise UsageError(f"{option} takes JSON, or @FILE: {error}") from None
+    if not isinstance(table, dict):
+        raise UsageError(f"{option} takes a JSON object")
+    return cast("dict[str, Any]", table)
 
 
 def refuse_unusable(options: argparse.Namespace, agent: Agent) -> None:

@@ -72,7 +72,7 @@ async def connected(
     from crow.extensions.mcp.hook import KEY
 
     agent, hook = hook_of(options, out)
-    hook.only = name
+    hook.only = None if name is None else frozenset({name})
     used = [each for each in map(agent.extensions.get, NEEDED) if each is not None]
     person = Person(out, opens_pages=not options.no_browser)
     async with Agent(agent.llm, hooks=used, tools=[]) as lone:

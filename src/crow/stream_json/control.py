@@ -31,8 +31,8 @@ class Control:
         return await ask(self, request)
 
     async def initialize(self, request: Message) -> Message:
-        """What can be chosen here."""
-        del request
+        """Take the program's sub-agents, and say what can be chosen here."""
+        agents = self._define(request.get("agents"))
         commands = self.agent.commands_of(self.session).values()
         try:
             names = [*getattr(self.agent.llm, "models", ())] or [self.agent.llm.model]
@@ -43,12 +43,21 @@ class Control:
                 {"name": each.name, "description": each.description, "argumentHint": each.hint}
                 for each in commands
             ],
-            "agents": [],
+            "agents": agents,
             "models": [{"value": name, "displayName": name, "description": ""} for name in names],
             "account": {},
             "output_style": "default",
             "available_output_styles": ["default"],
         }
+
+    def _define(self, agents: Any) -> list[Message]:
+        """Define sub-agents, where somebody has such; those that are defined so by now."""
+        known = self.agent.extensions_of(self.session).values()
+        maker: Any = next((each for each in known if hasattr(each, "define_agents")), None)
+        if agents and maker is None:
+            raise ControlError("the extension subagents is switched off here")
+        made = maker.define_agents(agents or {}, "the program") if maker is not None else ()
+        return [{"name": each.name, "description": each.description} for each in made]
 
     async def interrupt(self, request: Message) -> Message:
         """Cancel what runs."""

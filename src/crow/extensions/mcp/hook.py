@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -66,6 +66,8 @@ class McpOptions:
     """Seconds that the first request waits: 3 without it, in ``crow run`` until each is there."""
     close_timeout: Annotated[float, Arg(minimum=0)] = 1.0
     """Seconds that a server has for ending by itself."""
+    only: Sequence[str] | None = None
+    """Servers by name beside which there are to be no others, wherever they are described."""
 
 
 class McpHook:
@@ -75,10 +77,10 @@ class McpHook:
     ``cwd``, or ``type`` (``http`` or ``sse``), ``url`` and ``headers``; or to servers of this
     process, which are objects of the library (``mcp.server.MCPServer``). ``project`` is a trusted
     project's directory, whose ``.mcp.json`` counts; ``claude`` is a directory for which the
-    servers of Claude Code's ``~/.claude.json`` count; ``only`` is the name of a server beside which
-    there is to be no other one. Extensions name servers of theirs in the same
-    way, in an attribute ``mcp_servers``; clients as a list: in their attribute ``mcp_servers``, or
-    in the session's option of that name; later ones in the session's cache (`CLIENT_SERVERS`).
+    servers of Claude Code's ``~/.claude.json`` count; ``only`` are the names of servers beside
+    which there are to be no others. Extensions name servers of theirs in the same way, in an
+    attribute ``mcp_servers``; clients as a list: in their attribute ``mcp_servers``, or in the
+    session's option of that name; later ones in the session's cache (`CLIENT_SERVERS`).
 
     All connect in the background; the first request waits ``wait`` seconds for them, and each gets
     ``connect_timeout``. Where ``wait`` is not given, a client with a true ``waits_for_servers``
@@ -102,6 +104,7 @@ class McpHook:
         call_timeout: float = 300.0,
         close_timeout: float = 1.0,
         wait: float | None = None,
+        only: Sequence[str] | None = None,
     ) -> None:
         self.servers = dict(servers or {})
         self.project = None if project is None else Path(os.path.expanduser(project))
@@ -109,7 +112,7 @@ class McpHook:
         self.wait = wait
         waited = Limits().wait if wait is None else wait
         self.limits = Limits(connect_timeout, call_timeout, waited, close_timeout)
-        self.only: str | None = None
+        self.only = None if only is None else frozenset(only)
         self._definitions: Definitions | None = None
         self._known: KnownWays = {}
 
@@ -220,7 +223,7 @@ class McpHook:
         for each in described:
             if isinstance(each, DescriptionError):
                 problems.append(each)
-            elif self.only in (None, each.name):
+            elif self.only is None or each.name in self.only:
                 found.setdefault(each.name, each)
         return found, problems
 

@@ -6,11 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crow import CrowError, frozen, mutable
 from crow.project import Plugin, fill_placeholders
 from crow.tools import ToolName
+
+if TYPE_CHECKING:
+    from crow.project import FrontMatter
 
 LONGEST = 100_000
 GENERAL_PURPOSE = "general-purpose"
@@ -132,19 +135,35 @@ def read(
     if not front.table:
         told = "it has no front matter (between two lines of ---) with a description"
         raise ValueError(front.fault or told)
+    name = front.text("name").strip("[]") or path.stem
+    called = plugin.called(*inside, name) if plugin else name
+    return _defined(called, front, fill_placeholders(prompt, {}, plugin), str(path))
+
+
+def defined(name: str, table: Mapping[str, Any], source: str) -> Definition:
+    """The agent that a program or a setting defines: front matter, and the prompt in it.
+
+    Raises ``ValueError``.
+    """
+    from crow.project import FrontMatter
+
+    front = FrontMatter({key: table[key] for key in table if key != "prompt"}, "")
+    return _defined(name, front, str(table.get("prompt") or "").strip(), source)
+
+
+def _defined(name: str, front: FrontMatter, prompt: str, source: str) -> Definition:
     description = front.text("description")
     if not description or not prompt:
         raise ValueError("it has no description" if not description else "it has no prompt")
     tools = _tools(front.names(*TOOLS))
-    name = front.text("name").strip("[]") or path.stem
     return Definition(
-        plugin.called(*inside, name) if plugin else name,
+        name,
         description,
-        fill_placeholders(prompt, {}, plugin),
+        prompt,
         None if tools is None or "*" in tools else tools,
         _tools(front.names(*WITHOUT)) or frozenset(),
         front.text("model"),
-        str(path),
+        source,
         front.table,
     )
 

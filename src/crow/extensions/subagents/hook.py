@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from crow import Arg, ExtensionError, ToolResult, frozen
-from crow.extensions.subagents.definition import BUILT_IN, GENERAL_PURPOSE, Definition, Definitions
+from crow.extensions.subagents.definition import (
+    BUILT_IN,
+    GENERAL_PURPOSE,
+    Definition,
+    Definitions,
+    defined,
+)
 from crow.project import Plugin, matching_names
 
 if TYPE_CHECKING:
@@ -61,16 +67,18 @@ class SubagentsOptions:
     """What names of models in definitions stand for, such as ``haiku``."""
     depth: Annotated[int, Arg(minimum=0)] = 1
     """How deep sub-agents may call sub-agents."""
+    agents: Mapping[str, Mapping[str, Any]] | None = None
+    """Sub-agents by name: `description`, `prompt`, and what front matter has beside them."""
 
 
 class SubagentsHook:
     """Adds the tool ``Agent``, which hands a task to a sub-agent and gives back its last words.
 
     ``folders`` hold their definitions (Markdown with front matter: ``name``, ``description``,
-    ``tools``, ``disallowedTools``, ``model``), the first of a name counts; they are read once,
-    and ``agents`` are defined beside them. Give no folder that its user does not trust.
-    ``general-purpose`` is always there. Those of ``plugins`` are called ``plugin:name``, and by
-    their name alone where only one can be meant.
+    ``tools``, ``disallowedTools``, ``model``), the first of a name counts; they are read once, and
+    ``agents`` (definitions, or tables by name) stand beside them, or in their place. Give no folder
+    that its user does not trust. ``general-purpose`` is always there. Those of ``plugins`` are
+    called ``plugin:name``, and by their name alone where only one can be meant.
 
     A sub-agent has a history of its own, its caller's gates (permissions among them, with the mode
     that holds at every call), its caller's tools as far as its definition names them, and those of
@@ -88,7 +96,7 @@ class SubagentsHook:
         self,
         folders: Sequence[str | Path] = USER_FOLDERS,
         *,
-        agents: Iterable[Definition] = (),
+        agents: Iterable[Definition] | Mapping[str, Mapping[str, Any]] | None = None,
         plugins: Iterable[Plugin] = (),
         inherit: Sequence[str] = INHERITED,
         extend_inherit: Sequence[str] = (),
@@ -99,7 +107,11 @@ class SubagentsHook:
         if any(isinstance(each, str) for each in (folders, inherit, extend_inherit)):
             raise ExtensionError("subagents: folders, inherit and extend_inherit are lists")
         self.folders = tuple(folders)
-        self.agents = tuple(agents)
+        self.agents: tuple[Definition, ...] = ()
+        if isinstance(agents, Mapping):
+            self.define_agents(cast("Mapping[str, Mapping[str, Any]]", agents))
+        else:
+            self.agents = tuple(agents or ())
         self.plugins = tuple(plugins)
         self.inherit = (*inherit, *extend_inherit)
         self.hooks = hooks
@@ -121,9 +133,28 @@ class SubagentsHook:
     def configure(self, **options: Any) -> None:
         """Take other options; definitions are read again where they come from elsewhere."""
         before = self.folders, self.plugins
-        vars(self).update({**vars(type(self)(**options)), "agents": self.agents})
-        if before != (self.folders, self.plugins):
+        kept = {} if options.get("agents") else {"agents": self.agents}
+        vars(self).update({**vars(type(self)(**options)), **kept})
+        if not kept or before != (self.folders, self.plugins):
             vars(self).pop("definitions", None)
+
+    def define_agents(
+        self, agents: Mapping[str, Mapping[str, Any]], source: str = "settings"
+    ) -> list[Definition]:
+        """Define sub-agents by tables, as in Claude Code's ``--agents``; all that there are then.
+
+        A table has ``description`` and ``prompt``, and whatever front matter has beside them.
+        Raises `ExtensionError` for one that makes no sense.
+        """
+        made: dict[str, Definition] = {each.name: each for each in self.agents}
+        for name, table in agents.items():
+            try:
+                made[name] = defined(name, table, source)
+            except (ValueError, TypeError, AttributeError) as error:
+                raise ExtensionError(f"the sub-agent {name!r} ({source}): {error}") from None
+        self.agents = tuple(made.values())
+        vars(self).pop("definitions", None)
+        return list(made.values())
 
     def brought_by(self, plugin: Plugin) -> dict[str, list[str]]:
         """The sub-agents of a plugin, by their names."""

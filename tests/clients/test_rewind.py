@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.clients.conftest import Client
+from tests.clients.conftest import Client, client_of
 
 from crow.testing.chat import StrictChat, use
 
@@ -129,8 +129,3 @@ def fills_in(request: pytest.FixtureRequest, chooses: None) -> None:
     """Skip clients that know no forms."""
     if client_of(request) == "python 0.7.1":
         pytest.skip("this version knows no forms")
-
-
-def client_of(request: pytest.FixtureRequest) -> str:
-    """The name of the client."""
-    return request.node.callspec.params["connect"]

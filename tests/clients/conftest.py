@@ -144,12 +144,22 @@ def toad() -> list[str]:
 
 
 def typescript() -> list[str]:
-    """The protocol's TypeScript library, of the lock that ``tests/acp/node`` has."""
+    """The protocol's TypeScript library."""
+    return node("typescript")
+
+
+def acpx() -> list[str]:
+    """acpx, the client without a face."""
+    return node("acpx")
+
+
+def node(driver: str) -> list[str]:
+    """A driver in Node, of libraries of the lock that ``tests/acp/node`` has."""
     if (there := programs()) is None:
         pytest.skip("needs Node and npm")
-    node, npm = there
-    install(node, npm)
-    return [node, str(HERE / "drivers/typescript.mjs")]
+    program, npm = there
+    install(program, npm)
+    return [program, str(HERE / f"drivers/{driver}.mjs")]
 
 
 def emacs() -> list[str]:
@@ -214,6 +224,7 @@ CLIENTS: dict[str, Callable[[], list[str]]] = {
     "python 1.0.0rc3": lambda: python("1.0.0rc3"),
     "toad": toad,
     "typescript": typescript,
+    "acpx": acpx,
     "emacs acp.el": emacs,
     "neovim avante": avante,
     "neovim codecompanion": codecompanion,

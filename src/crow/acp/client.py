@@ -177,10 +177,10 @@ class AcpClient:
         async for event in replay(self._agent, self._session):
             if self.arrival is not None and self.arrival.covers(event):
                 continue
-            for update in await again.updates(event):
-                await self.send(update)
-        for update in again.rest():
-            await self.send(update)
+            for told_of, update in await again.updates(event):
+                await self._connection.send(told_of, update)
+        for told_of, update in again.rest():
+            await self._connection.send(told_of, update)
         if self.arrival is None:
             for event in again.going_on():
                 self.learn(self._session.id, event)
@@ -283,10 +283,10 @@ class AcpClient:
     def _made_known(self, session: Session, parent: Session) -> Subagent:
         able, caller = self._connection.capabilities, parent.id
         view = SessionView(self._agent, session, able, caller=caller)
-        call = (SUBAGENT_CALLS.get(self._session) or {}).get(session.id, "")
-        shown = self.projection.shown_id(call) if call else ""
-        from crow.acp.subagents import Subagent
+        from crow.acp.subagents import Subagent, call_of
 
+        call = call_of(parent, session.id)
+        shown = self._projection_of(parent.id).shown_id(call) if call else ""
         return Subagent(session, self._version.projection(view), shown)
 
     @property

@@ -24,6 +24,7 @@ from crow.core.events import (
     UserMessage,
 )
 from crow.core.session import Reply, Session
+from crow.keys import SUBAGENTS
 
 SHOWN = (
     *(UserMessage, TextDelta, ThoughtDelta, ToolPending, ToolStarted, ToolProgress, ToolEnded),
@@ -31,6 +32,8 @@ SHOWN = (
 )
 Told = tuple[str, Message]
 """An update, and the session that it is told of."""
+Hired = tuple[Session, str]
+"""The session of a sub-agent, and its caller's call that began it."""
 NAME = "subagents"
 """Whose state in a session says which sub-agents came to no result yet, by their calls."""
 
@@ -43,6 +46,14 @@ def unfinished(session: Session) -> Message:
 def call_of(session: Session, subagent: str) -> str:
     """The call of a session that a sub-agent works for now; empty where there is none."""
     return next((call for call, each in unfinished(session).items() if each == subagent), "")
+
+
+def hired(root: Session, subagent: str) -> Hired | None:
+    """A sub-agent that works in a person's session now; None where there is none."""
+    session = (SUBAGENTS.get(root) or {}).get(subagent)
+    if session is None or session.parent is None:
+        return None
+    return session, call_of(session.parent, subagent)
 
 
 class Subagent:

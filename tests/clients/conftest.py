@@ -129,8 +129,8 @@ def wheel(place: str, wanted: str, program: str, *, on: str = sys.executable) ->
     if not (stamp := environment / ".installed").exists():
         uv = shutil.which("uv") or str(ROOT / ".uv/bin/uv")
         interpreter = str(environment / "bin/python")
-        run([uv, "venv", "--quiet", "--allow-existing", "--python", on, str(environment)])
-        run([uv, "pip", "install", "-q", "--python", interpreter, wanted])
+        run([uv, "venv", "--quiet", "--allow-existing", "--python", on, str(environment)], wanted)
+        run([uv, "pip", "install", "-q", "--python", interpreter, wanted], wanted)
         stamp.touch()
     return str(environment / "bin" / program)
 
@@ -208,14 +208,15 @@ def is_recent(nvim: str) -> bool:
     return subprocess.run(asked, stdin=subprocess.DEVNULL, check=False).returncode == 0
 
 
-def run(command: list[str]) -> None:
+def run(command: list[str], wanted: str) -> None:
     """Run what installs something, or skip with its last line."""
     try:
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as error:
         pytest.skip(str(error))
     if ended.returncode:
-        pytest.skip((ended.stderr.strip() or "cannot be installed").splitlines()[-1])
+        why = (ended.stderr.strip() or "no reason is given").splitlines()[-1].strip()
+        pytest.skip(f"{wanted} cannot be installed: {why}")
 
 
 CLIENTS: dict[str, Callable[[], list[str]]] = {

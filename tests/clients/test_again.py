@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.clients.conftest import Client, Refused
+from tests.clients.conftest import Client, Refused, client_of
 
 from crow.testing.chat import StrictChat, use
 from crow.testing.endpoint import HANG, begin, delta, event, piece
@@ -70,7 +70,7 @@ def agent_in(cwd: Path) -> int:
 
 
 async def test_attachments_are_shown_again_as_they_were_sent(
-    connect: Connect, endpoint: StrictChat, tmp_path: Path
+    connect: Connect, endpoint: StrictChat, tmp_path: Path, attaches: None
 ) -> None:
     endpoint.say("That one.")
     first = await connect()
@@ -116,7 +116,11 @@ async def test_a_signal_during_a_prompt_is_answered_and_nothing_is_lost(
     prompt = first.ask("Think")
     await first.until(lambda each: "Half of" in str(each.get("update")))
     os.kill(agent_in(tmp_path), number)
-    assert (await first.done(prompt))["stopReason"] == "cancelled"
+    try:
+        ended = (await first.done(prompt))["stopReason"]
+    except Refused as error:  # acp.el may tell of the agent's end before it takes its last words
+        ended = str(error)
+    assert ended == "cancelled" or "Agent process ended" in ended
     await first.aclose()
     again = await loaded(connect, first.session, tmp_path, "Half of")
     assert again.updates("user_message_chunk")[0]["content"]["text"] == "Think"
@@ -139,3 +143,13 @@ async def test_a_session_that_another_process_has_open_is_said_to_be_in_use(
     await first.aclose()
     await second.do("load", cwd=str(tmp_path), session=first.session)
     await second.until(lambda each: "Still here." in str(each.get("update")))
+
+
+@pytest.fixture
+def attaches(request: pytest.FixtureRequest) -> None:
+    """Skip clients that know no attachments, one way or the other."""
+    match client_of(request):
+        case "neovim codecompanion":
+            pytest.skip("this client names files in its text")
+        case "toad":
+            pytest.skip("this client shows the texts of a conversation alone")

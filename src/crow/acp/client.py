@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -11,32 +11,17 @@ from crow.acp.client_tools import ClientFiles, ClientRequests, ClientTerminals
 from crow.acp.connection import Connection
 from crow.acp.jsonrpc import Message
 from crow.acp.projection import Projection
-from crow.acp.questions import (
-    Cancelled,
-    cannot_ask,
-    choose,
-    denial,
-    fill_in,
-    options_of,
-    value_of,
-)
+from crow.acp.questions import Cancelled, cannot_ask, choose, denial, fill_in, options_of, value_of
 from crow.acp.session_view import SessionView
 from crow.acp.versions import Version
 from crow.core.agent import Agent
-from crow.core.events import (
-    Event,
-    Notice,
-    ToolEnded,
-    ToolPending,
-    ToolProgress,
-    ToolStarted,
-)
+from crow.core.events import Event, Notice, ToolEnded, ToolPending, ToolProgress, ToolStarted
 from crow.core.ports import Files, PermissionRequest, Question, Terminals
 from crow.core.session import Session
-from crow.keys import SUBAGENT_CALLS, SUBAGENTS
+from crow.keys import SUBAGENT_CALLS
 
 if TYPE_CHECKING:
-    from crow.acp.subagents import Subagent
+    from crow.acp.subagents import Hired, Subagent
 
 OF_CALLS = (ToolPending, ToolStarted, ToolProgress, ToolEnded)
 OF_SUBAGENTS = (*OF_CALLS, Notice)
@@ -76,6 +61,7 @@ class AcpClient:
         self._projection: Projection | None = None
         self._subagents: dict[str, Projection] = {}
         self._shown: dict[str, Subagent] = {}
+        self._gone: Mapping[str, Hired] = {}
         self._held: list[tuple[str, Event]] | None = []
         self._late: list[Notice] = []
         self._turns = 0
@@ -177,10 +163,10 @@ class AcpClient:
         async for event in replay(self._agent, self._session):
             if self.arrival is not None and self.arrival.covers(event):
                 continue
-            for update in await again.updates(event):
-                await self.send(update)
-        for update in again.rest():
-            await self.send(update)
+            for told_of, update in await again.updates(event):
+                await self._connection.send(told_of, update)
+        for told_of, update in again.rest():
+            await self._connection.send(told_of, update)
         if self.arrival is None:
             for event in again.going_on():
                 self.learn(self._session.id, event)
@@ -272,21 +258,29 @@ class AcpClient:
         """True where all that sub-agents say and do can be shown, each in a place of its own."""
         return self._connection.capabilities.subagents
 
+    def meet(self, gone: Mapping[str, Hired]) -> None:
+        """Know of sub-agents that the client will be told of, and that may have ended meanwhile."""
+        self._gone = gone
+
     def _subagent(self, session_id: str) -> Subagent | None:
         """A sub-agent that is shown as a session of its own; None for what is not."""
-        if session_id not in self._shown and self.shows_subagents:
-            session = (SUBAGENTS.get(self._session) or {}).get(session_id)
-            if session is not None and session.parent is not None:
-                self._shown[session_id] = self._made_known(session, session.parent)
+        if session_id == self._session.id or not self.shows_subagents:
+            return None
+        if session_id not in self._shown:
+            from crow.acp.subagents import hired
+
+            known = hired(self._session, session_id) or self._gone.get(session_id)
+            if known is not None:
+                self._shown[session_id] = self._made_known(*known)
         return self._shown.get(session_id)
 
-    def _made_known(self, session: Session, parent: Session) -> Subagent:
-        able, caller = self._connection.capabilities, parent.id
-        view = SessionView(self._agent, session, able, caller=caller)
-        call = (SUBAGENT_CALLS.get(self._session) or {}).get(session.id, "")
-        shown = self.projection.shown_id(call) if call else ""
+    def _made_known(self, session: Session, call: str) -> Subagent:
         from crow.acp.subagents import Subagent
 
+        assert session.parent is not None, "a sub-agent works for somebody"
+        able, caller = self._connection.capabilities, session.parent.id
+        view = SessionView(self._agent, session, able, caller=caller, told=0)
+        shown = self._projection_of(caller).shown_id(call) if call else ""
         return Subagent(session, self._version.projection(view), shown)
 
     @property

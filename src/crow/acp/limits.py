@@ -65,12 +65,18 @@ def _least(value: Any, enough: int) -> int:
 
 
 def bounded_raw(value: object, limit: int = RAW) -> Any:
-    """Arguments or a result, its longest texts cut where it is too large."""
+    """Arguments or a result, its longest texts cut where it is too large: always an object.
+
+    Toad takes no update with another, though the protocol allows it.
+    """
+    shown: Any = cast("Any", value) if isinstance(value, dict) else {"output": value}
     for longest in STEPS:
-        if fits(value, limit):
-            return value
-        value = shortened(value, longest)
-    return value if fits(value, limit) else f"[... {weight(value)} bytes are left out here ...]"
+        if fits(shown, limit):
+            return shown
+        shown = shortened(shown, longest)
+    if fits(shown, limit):
+        return shown
+    return {"output": f"[... {weight(shown)} bytes are left out here ...]"}
 
 
 def bounded_text(said: str) -> str:

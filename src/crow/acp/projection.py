@@ -143,11 +143,13 @@ class Projection:
         """A prompt that stands in the conversation now, as the client wrote it."""
         blocks = blocks_of(event.content, event.written)
         message = self._user_message(event.message_id, blocks)
+        if self._view.caller:
+            message = [self._order(event.message_id, blocks)]
         if not self._view.live:
             return message
         self._seen = self.session.segment, len(self.session.messages) + 1
         if self._view.caller:
-            return [*self.running(), self._order(event.message_id, blocks)]
+            return [*self.running(), *message]
         prompt = self._prompts.current(self.session)
         if prompt is None:
             return [*self.running(), *message]

@@ -10,11 +10,13 @@ from typing import Any
 from crow.acp.jsonrpc import Message as Update
 from crow.acp.jsonrpc import as_object
 from crow.acp.session_view import SessionView
+from crow.acp.subagents import Subagent, Told, unfinished
 from crow.acp.versions import Version
 from crow.core.agent import Agent
 from crow.core.errors import ModelError, SessionError
 from crow.core.events import (
     Event,
+    RunEnded,
     TextDelta,
     ThoughtDelta,
     TitleChanged,
@@ -30,8 +32,8 @@ from crow.core.tools import Call, ToolResult
 
 AGENT = "Agent"
 """The tool that hands tasks to sub-agents."""
-SUBAGENTS = "subagents"
-"""Whose state in a session says which sub-agents came to no result, by their calls."""
+GENERAL = "general-purpose"
+"""The kind of a sub-agent whose call names none."""
 SETTLED = ("completed", "failed", "cancelled")
 CARDS = ("tool_call", "tool_call_update")
 
@@ -60,18 +62,21 @@ def subagent_of(session: Session, event: ToolEnded) -> str | None:
     """The session of the sub-agent that a call began; None where there is none."""
     if event.call.name != AGENT:
         return None
-    cut_off = as_object(session.state.get(SUBAGENTS, {}).get("unfinished"))
-    found = as_object(event.result.data).get("agentId") or cut_off.get(event.call.id)
+    cut_off = unfinished(session).get(event.call.id)
+    found = as_object(event.result.data).get("agentId") or cut_off
     return found if isinstance(found, str) else None
 
 
-async def of_subagent(agent: Agent, session: Session, subagent: str) -> list[Event]:
-    """What was shown of a sub-agent's work beside its result: the calls that were asked about."""
+async def of_subagent(agent: Agent, session: Session, subagent: str, *, asked: bool) -> list[Event]:
+    """What was shown of a sub-agent's work beside its result.
+
+    All of it, or ``asked``: the calls that its user was asked about.
+    """
     stored: Any = getattr(agent.store, "replay", None)
     if stored is None:
         return []
     try:
-        events = await stored(subagent, asked=True)
+        events = await stored(subagent, asked=asked)
     except (SessionError, TypeError):
         return []
     return [_shown(agent, session, each) for each in events]
@@ -142,6 +147,28 @@ def _pending(agent: Agent, session: Session, call: Call) -> ToolPending:
         return ToolPending(call, call.name, getattr(tool, "kind", "other"))
 
 
+def hired_by(event: ToolEnded, subagent: str, caller: Session) -> Session:
+    """What a call says of the session of the sub-agent that it has begun."""
+    data, args = as_object(event.result.data), event.call.args
+    kind = data.get("agentType") or args.get("subagent_type") or GENERAL
+    return Session(
+        id=subagent,
+        cwd=caller.cwd,
+        parent=caller,
+        title=str(args.get("description") or ""),
+        agent_type=str(kind),
+    )
+
+
+def ending_of(event: ToolEnded) -> RunEnded:
+    """How the work of a sub-agent ended, as far as its call says."""
+    if as_object(event.result.data).get("status") == "completed":
+        return RunEnded("end_turn")
+    return (
+        RunEnded("error", event.result.text) if event.outcome == "error" else RunEnded("cancelled")
+    )
+
+
 class JoinedCalls:
     """Makes of all updates of a call the one that says how it is in the end.
 
@@ -185,22 +212,25 @@ class Replay:
     def __init__(self, view: SessionView, version: Version) -> None:
         self._view = view
         self._version = version
-        self._projection = version.projection(view)
+        self.projection = version.projection(view)
         self._joined = JoinedCalls()
         self._begun: dict[str, list[Event]] = {}
 
-    async def updates(self, event: Event) -> list[Update]:
-        """What the client is told of an event of the session."""
+    async def updates(self, event: Event) -> list[Told]:
+        """What the client is told of an event of the session, and of the sub-agents below it."""
         self._note(event)
-        updates = self._projection.updates(event)
-        told = list(self._joined.take(updates))
+        updates = self.projection.updates(event)
+        told = self._own(self._joined.take(updates))
         if isinstance(event, ToolEnded):
-            told += self._joined.take(await self._below(event, updates[-1]["toolCallId"]))
+            told += await self._below(event, updates[-1]["toolCallId"])
         return told
 
-    def rest(self) -> list[Update]:
+    def rest(self) -> list[Told]:
         """What goes on while it is told."""
-        return list(self._joined.rest())
+        return self._own(self._joined.rest())
+
+    def _own(self, updates: Iterable[Update]) -> list[Told]:
+        return [(self._view.session.id, update) for update in updates]
 
     def going_on(self) -> list[Event]:
         """The beginnings of the calls that have not come to their ends."""
@@ -217,12 +247,33 @@ class Replay:
             case _:
                 pass
 
-    async def _below(self, event: ToolEnded, parent: str) -> list[Update]:
+    async def _below(self, event: ToolEnded, parent: str) -> list[Told]:
         """What was shown of the work of a sub-agent, if the call began one."""
-        subagent = subagent_of(self._view.session, event)
+        subagent, able = subagent_of(self._view.session, event), self._view.capabilities
         if subagent is None:
             return []
-        events = await of_subagent(self._view.agent, self._view.session, subagent)
+        agent, session = self._view.agent, self._view.session
+        events = await of_subagent(agent, session, subagent, asked=not able.subagents)
+        if able.subagents:
+            return await self._beside(event, parent, subagent, events)
         view = replace(self._view, subagent=subagent, parent=parent)
         told = self._version.projection(view)
-        return [update for each in events for update in told.updates(each)]
+        return self._own(
+            joined for each in events for joined in self._joined.take(told.updates(each))
+        )
+
+    async def _beside(
+        self, event: ToolEnded, parent: str, subagent: str, events: list[Event]
+    ) -> list[Told]:
+        """A sub-agent as a session of its own, which the client can do nothing with but watch."""
+        caller = self._view.session
+        hired = hired_by(event, subagent, caller)
+        view = SessionView(
+            self._view.agent, hired, self._view.capabilities, live=False, caller=caller.id
+        )
+        again = Replay(view, self._version)
+        known = Subagent(hired, again.projection, parent)
+        told = [known.as_it_was(ending_of(event))]
+        for each in events:
+            told += await again.updates(each)
+        return [*told, *again.rest()]

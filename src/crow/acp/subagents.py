@@ -6,7 +6,7 @@ does is told under its own id. A client can do nothing with it but watch.
 
 from __future__ import annotations
 
-from crow.acp.jsonrpc import Message
+from crow.acp.jsonrpc import Message, as_object
 from crow.acp.projection import Projection
 from crow.core.events import (
     Event,
@@ -24,6 +24,7 @@ from crow.core.events import (
     UserMessage,
 )
 from crow.core.session import Reply, Session
+from crow.keys import SUBAGENTS
 
 SHOWN = (
     *(UserMessage, TextDelta, ThoughtDelta, ToolPending, ToolStarted, ToolProgress, ToolEnded),
@@ -31,6 +32,28 @@ SHOWN = (
 )
 Told = tuple[str, Message]
 """An update, and the session that it is told of."""
+Hired = tuple[Session, str]
+"""The session of a sub-agent, and its caller's call that began it."""
+NAME = "subagents"
+"""Whose state in a session says which sub-agents came to no result yet, by their calls."""
+
+
+def unfinished(session: Session) -> Message:
+    """The sub-agents that came to no result yet, by the calls of the session that began them."""
+    return as_object(session.state.get(NAME, {}).get("unfinished"))
+
+
+def call_of(session: Session, subagent: str) -> str:
+    """The call of a session that a sub-agent works for now; empty where there is none."""
+    return next((call for call, each in unfinished(session).items() if each == subagent), "")
+
+
+def hired(root: Session, subagent: str) -> Hired | None:
+    """A sub-agent that works in a person's session now; None where there is none."""
+    session = (SUBAGENTS.get(root) or {}).get(subagent)
+    if session is None or session.parent is None:
+        return None
+    return session, call_of(session.parent, subagent)
 
 
 class Subagent:
@@ -54,6 +77,11 @@ class Subagent:
         if isinstance(event, RunEnded):
             told.append(self._ended(event))
         return told
+
+    def as_it_was(self, ended: RunEnded) -> Told:
+        """The one update of a sub-agent that has come to its end before."""
+        about, ending = self._announced()[1], self._ended(ended)[1]
+        return self._caller, {**about, **ending}
 
     def _announced(self) -> Told:
         session = self._session

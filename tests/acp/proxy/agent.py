@@ -65,7 +65,8 @@ def call(session, word, rest):
         said = ask("session/request_permission", **params)
     is_allowed = said.get("outcome", {}).get("optionId") in ("yes", "always")
     done = {"toolCallId": f"call-{rest}", "status": "completed" if is_allowed else "failed"}
-    update(session, sessionUpdate="tool_call_update", rawOutput=f"ran {rest}", **done)
+    raw = f"ran {rest}" if word == "run" else {"output": f"ran {rest}"}
+    update(session, sessionUpdate="tool_call_update", rawOutput=raw, **done)
     say(session, f"[{word} {rest}: {json.dumps(said)}]")
 
 

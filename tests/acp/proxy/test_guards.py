@@ -213,6 +213,7 @@ async def test_hooks_hear_what_came_of_calls(front: Any, play: Any) -> None:
     await play(FakeEditor(), "ask make test\nrun make clean")
     told = [json.loads(each) for each in seen.read_text("utf-8").splitlines()]
     assert [each["tool_input"]["command"] for each in told] == ["make test", "make clean"]
+    assert [each["tool_response"] for each in told] == ["ran make test", "ran make clean"]
 
 
 @pytest.mark.slow

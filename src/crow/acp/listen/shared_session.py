@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from crow.acp.listen.journal import Journal
+from crow.acp.subagents import Hired, hired
 from crow.core.events import (
     Event,
     Notice,
@@ -119,6 +120,7 @@ class SharedSession:
         self._foreign: set[CallKey] = set()
         self._change = asyncio.Event()
         self._has_given_up = False
+        self._hired: dict[str, Hired] = {}
 
     # who sits here
 
@@ -219,6 +221,7 @@ class SharedSession:
 
     def _catch_up(self, editor: AcpClient, cursor: Cursor) -> None:
         """Tell what was missed; calls that were told before are only made known."""
+        editor.meet(self._hired)
         for session_id, event in self._journal.between(cursor.began, cursor.since):
             if (known := without_terminal(event)) is not None:
                 editor.learn(session_id, known)
@@ -264,6 +267,11 @@ class SharedSession:
         while self.editor is editor and not editor.has_room:
             await self._unless_it_changes(editor.room())
 
+    @property
+    def shows_subagents(self) -> bool:
+        """True where all that sub-agents say and do can be shown to somebody who is here."""
+        return any(each.shows_subagents for each in self._everybody())
+
     def _everybody(self) -> list[AcpClient]:
         """Those who see what happens."""
         return [*self.watchers, self.editor] if self.editor is not None else []
@@ -294,6 +302,8 @@ class SharedSession:
                 self._end_run()
             case _:
                 pass
+        if session_id != self.session.id and (known := hired(self.session, session_id)):
+            self._hired[session_id] = known
         self._journal.add(session_id, event)
 
     def _end_run(self) -> None:
@@ -314,6 +324,7 @@ class SharedSession:
         needed += [self._left.began] if self.editor is None else []
         before = min(needed, default=self._journal.position())
         self._journal.forget(before)
+        self._hired = self._hired if self._journal.between(before) else {}
         self.prompts = {key: began for key, began in self.prompts.items() if began >= before}
 
     def _own(self, session_id: str, event: Event) -> Event | None:

@@ -317,6 +317,11 @@ def result_of(told: Message, *, is_error: bool) -> ToolResult:
         if (block := as_object(as_object(part).get("content"))).get("type") == "text"
     ]
     output = told.get("rawOutput")
+    match output:
+        case {"output": value, **others} if not others:  # as Crow and others say what is no object
+            output = value
+        case _:
+            pass
     if not texts and output is not None:
         texts = [ToolResult.of(output).text]
     return ToolResult("\n".join(texts), error=is_error, data=output)

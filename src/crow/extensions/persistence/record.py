@@ -262,32 +262,44 @@ class LastRequest:
     A row has what is another in the next one: ``model``, ``params``, ``tools``, ``system`` (the
     messages in front of the conversation). From index ``since`` on it is the conversation again;
     where hooks have changed that, ``messages`` stand from index ``at`` on in its place. ``made`` is
-    where those began last, or -1.
+    where those began last, or -1, ``front`` how many stand in front.
     """
 
     fields: dict[str, Any] = field(default_factory=dict[str, Any])
-    messages: Sequence[Message] = ()
+    messages: list[Message] = field(default_factory=list[Message])
+    front: int = 0
     made: int = -1
 
     def changes(self, ctx: RequestContext) -> dict[str, Any]:
         """What is another in the next one, which is the last one from now on."""
-        head = [*takewhile(lambda message: message["role"] in SYSTEM, ctx.messages)]
-        rest = ctx.messages[len(head) :]
-        now = {"model": ctx.model, "params": ctx.params, "tools": ctx.tools, "system": head}
-        told: dict[str, Any] = {n: v for n, v in now.items() if self._was(n) != v}
-        since = common(self.messages, rest)
-        said = _sendable(ctx.session.messages[since:])
-        if rest[since:] != said:
-            at = since + common(said, rest[since:])
-            told |= {"since": since, "at": at, "messages": rest[at:]}
+        messages, known = ctx.messages, self.fields
+        front = sum(1 for _ in takewhile(lambda message: message["role"] in SYSTEM, messages))
+        now = {
+            "model": ctx.model,
+            "params": ctx.params,
+            "tools": ctx.tools,
+            "system": messages[:front],
+        }
+        told: dict[str, Any] = {n: v for n, v in now.items() if known.get(n, UNSAID) != v}
+        since = self._since(messages, front)
+        rest, said = messages[front + since :], _sendable(ctx.session.messages[since:])
+        if rest != said:
+            at = since + common(said, rest)
+            told |= {"since": since, "at": at, "messages": messages[front + at :]}
             self.made = at
         elif self.made >= since:
             told["since"], self.made = since, -1
-        self.fields, self.messages = now, rest
+        self.fields, self.messages, self.front = now, messages, front
         return told
 
-    def _was(self, name: str) -> Any:
-        return self.fields.get(name, UNSAID)
+    def _since(self, messages: list[Message], front: int) -> int:
+        """With how many messages behind those in front the next one begins as the last one did."""
+        try:
+            if self.messages <= messages and self.front == front:
+                return len(self.messages) - front
+        except TypeError:  # messages have no order, so one of them is another
+            pass
+        return common(self.messages[self.front :], messages[front:])
 
 
 def _sendable(messages: Sequence[Message]) -> list[Message]:

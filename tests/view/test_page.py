@@ -43,6 +43,11 @@ async def test_a_file_shows_the_session_and_its_hostile_text_does_nothing(
     assert "Who decided" in detail
     assert '<ins>+   "word": "hello"</ins>' in detail
     assert '<del>-   "word": "hi"</del>' in detail
+    chain = detail.partition("Hooks (")[2]
+    assert '<ins>+   "word": "hello"</ins>' in chain  # what the hook itself has changed
+    seen_by = [each.partition("</details>")[0] for each in chain.split("ran on")[1:]]
+    assert "hi" in seen_by[0]
+    assert "hello" in seen_by[1]
     for view, word in [
         ("timeline", "<rect"),
         ("hooks", "judge"),

@@ -199,7 +199,7 @@ function detail(entry) {
     ...section("Who decided", ...decisions), ...changed,
     ...section("Changes", ...(entry.diffs ?? []).flatMap((each) => [make("p", { class: "quiet" }, each.path), changes(each.old ?? "", each.new ?? "")])),
     ...section("Output", entry.output === undefined ? "" : long(entry.output)),
-    ...section(`Hooks (${entry.hooks.length})`, entry.hooks.length ? chain(entry.hooks) : "")]);
+    ...section(`Hooks (${entry.hooks.length})`, entry.hooks.length ? chain(entry.hooks, { args: entry.asked ?? entry.args }) : "")]);
 }
 
 function leave() {
@@ -219,14 +219,22 @@ function long(text) {
   return box;
 }
 
-/** The chain of hooks: who ran, what it answered, what it changed, how long it took. */
-function chain(records) {
+const JUDGING = ["before_tool", "on_permission", "around_tool"];
+
+/** The chain of hooks: who ran on what, what it answered, what it changed of that, how long it took. */
+function chain(records, given = {}) {
+  const now = { ...given };
   const rows = records.map((each) => {
     const did = [];
+    const saw = JUDGING.includes(each.event) && now.args !== undefined ? make("details", {}, make("summary", {}, "ran on"), make("pre", {}, shown(now.args))) : "";
     if (each.answer !== undefined) did.push(make("div", {}, typeof each.answer === "object" && each.answer?.type ? `${each.answer.type}${each.answer.reason ? `: ${each.answer.reason}` : ""}` : shown(each.answer)));
-    for (const [name, value] of Object.entries(each.changed ?? {})) did.push(make("div", {}, make("span", { class: "quiet" }, `${name} is now `), make("code", {}, shown(value))));
+    for (const [name, value] of Object.entries(each.changed ?? {})) {
+      const before = now[name];
+      did.push(make("div", {}, make("span", { class: "quiet" }, before === undefined ? `${name} is now ` : `${name} changed `), before === undefined ? make("code", {}, shown(value)) : changes(shown(before), shown(value))));
+      now[name] = value;
+    }
     if (each.error) did.push(make("div", { class: "error" }, each.error));
-    return make("tr", {}, make("td", {}, each.event), make("td", {}, `${each.owner}.${each.hook}`), make("td", {}, ...did), make("td", { class: "num" }, span(each.ms)));
+    return make("tr", {}, make("td", {}, each.event), make("td", {}, `${each.owner}.${each.hook}`), make("td", {}, ...did, saw), make("td", { class: "num" }, span(each.ms)));
   });
   return make("table", {}, make("thead", {}, make("tr", {}, ...["event", "hook", "what it did", "time"].map((name) => make("th", { scope: "col", class: name === "time" ? "num" : null }, name)))), make("tbody", {}, ...rows));
 }

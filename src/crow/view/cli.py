@@ -103,7 +103,7 @@ def of_file(path: Path) -> tuple[str, dict[str, Any]]:
     about, prompts = made["session"], [e for e in made["entries"] if e["kind"] == "prompt"]
     info = SessionInfo(about["id"], about["cwd"], about["title"], about["updated"], made["count"])
     row = {**asdict(info), "prompt": prompts[0]["text"] if prompts else "", "turns": len(prompts)}
-    row |= {"cost": about["usage"].get("cost"), "used_by": "", "snippet": ""}
+    row |= {"cost": about["usage"].get("cost"), "used_by": "", "snippet": "", "outcome": ""}
 
     async def sessions(query: Mapping[str, str]) -> Any:
         return [row]
@@ -134,5 +134,6 @@ def _row(row: Any) -> dict[str, Any]:
         "turns": row.turns,
         "cost": row.cost,
         "used_by": row.used_by,
+        "outcome": row.outcome,
         "snippet": row.snippet,
     }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from crow.core.agent import Agent
-from crow.core.errors import SessionError
+from crow.core.errors import ModelError, SessionError
 from crow.core.session import Session
 from crow.extensions import PersistenceHook
 from crow.testing import ScriptedModel, call
@@ -114,3 +116,36 @@ async def test_a_session_is_listed_with_what_helps_to_choose_it(store: Persisten
         await agent.load_session(session.id)
         (used,) = await PersistenceHook(store.db_path).overview()
         assert "process" in used.used_by
+
+
+async def test_a_session_is_listed_with_how_it_ended(store: PersistenceHook) -> None:
+    @tool
+    async def wait() -> str:
+        """Wait for somebody to end it."""
+        await asyncio.Event().wait()
+        return ""
+
+    async def outcomes() -> list[str]:
+        return [each.outcome for each in await PersistenceHook(store.db_path).overview()]
+
+    model = ScriptedModel("Done.", ModelError("no answer"), call("wait"), "Late.", leftover="allow")
+    begun = asyncio.Event()
+    async with Agent(model, hooks=[store], tools=[wait]) as agent:
+        agent.hooks.register("around_tool", waiting(begun))
+        session = (await agent.run("Go")).session
+        assert await outcomes() == ["answered"]
+        await agent.prompt(session, "Fail")
+        assert await outcomes() == ["unanswered"]
+        run = asyncio.create_task(agent.prompt(session, "Wait"))
+        await begun.wait()
+        agent.cancel(session)
+        await run
+    assert await outcomes() == ["interrupted"]
+
+
+def waiting(begun: asyncio.Event) -> Any:
+    async def around_tool(call_next: Any) -> Any:
+        begun.set()
+        return await call_next()
+
+    return around_tool

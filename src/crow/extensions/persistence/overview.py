@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,8 @@ class Overview:
 
     ``state`` is what extensions have stored with it, as JSON text by name. ``used_by`` is empty
     where nobody has the session open. ``snippet`` is where a text was found that was searched for.
+    ``outcome`` says how it ended so far: ``answered``, ``interrupted`` amid its calls, or
+    ``unanswered`` since the last prompt; empty where nothing was said.
     """
 
     session: SessionInfo
@@ -29,6 +32,7 @@ class Overview:
     state: dict[str, str] = field(default_factory=dict[str, str])
     used_by: str = ""
     snippet: str = ""
+    outcome: str = ""
 
 
 def overviews(
@@ -50,4 +54,23 @@ def _overview(connection: Connection, info: SessionInfo, snippet: str, used_by: 
         stored["states"],
         used_by,
         snippet,
+        _outcome(connection, info.id),
     )
+
+
+def _outcome(connection: Connection, session_id: str) -> str:
+    rows = connection.execute(
+        "SELECT kind, data FROM log WHERE kind IN ('message', 'answer', 'started', 'result')"
+        " AND session = (SELECT key FROM sessions WHERE id = ?1) ORDER BY seq DESC LIMIT 1",
+        (session_id,),
+    )
+    for kind, data in rows:
+        try:
+            message: Any = json.loads(data) if kind == "message" else {}
+            if message.get("role") == "user":
+                return "unanswered"
+            is_over = message.get("role") == "assistant" and not message.get("tool_calls")
+        except (ValueError, AttributeError):  # a damaged row
+            return ""
+        return "answered" if is_over else "interrupted"
+    return ""

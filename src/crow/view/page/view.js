@@ -101,7 +101,7 @@ async function list() {
   closeDetail();
   const rows = await ask("sessions", { q: state.query });
   const items = rows.map((row) =>
-    make("li", {}, make("a", { href: link(row.id) }, row.title || row.prompt || row.id), row.used_by ? make("span", { class: "ok" }, " at work") : "",
+    make("li", {}, make("a", { href: link(row.id) }, row.title || row.prompt || row.id), row.used_by ? make("span", { class: "ok" }, " at work") : ["interrupted", "unanswered"].includes(row.outcome) ? make("span", { class: "cancelled" }, ` ${row.outcome}`) : "",
       make("div", { class: "quiet" }, [new Date(row.updated).toLocaleString(), row.cwd, `${row.turns} ${row.turns === 1 ? "prompt" : "prompts"}`, row.cost ? `$${row.cost.toFixed(2)}` : ""].filter(Boolean).join(" · ")),
       row.snippet ? make("div", { class: "quiet" }, row.snippet) : ""));
   byId("main").replaceChildren(items.length ? make("ul", { class: "list" }, ...items) : make("p", { class: "quiet" }, state.query ? "Nothing was found." : "There are no sessions yet."));

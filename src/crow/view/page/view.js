@@ -152,7 +152,7 @@ function entryOf(entry) {
 function callOf(entry, attributes) {
   const mark = { ok: "✓", error: "✗", denied: "⊘", cancelled: "○" }[entry.outcome] ?? "?";
   const button = make("button", { type: "button", onclick: () => (location.hash = link(state.id, state.view, entry.seq)) && detail(entry) },
-    make("span", { class: entry.outcome || "unknown", "aria-hidden": true }, mark), make("span", { class: "name" }, entry.name),
+    make("span", { class: entry.outcome || "unknown", "aria-hidden": "true" }, mark), make("span", { class: "name" }, entry.name),
     make("span", { class: "title" }, entry.title), make("span", { class: "num" }, entry.outcome || "no result", entry.ms === undefined ? "" : `, ${span(entry.ms)}`));
   return make("article", attributes, button);
 }

@@ -91,6 +91,11 @@ async def test_a_request_is_shown_as_it_was_sent_and_where_the_cache_was_lost(
     for told in ("You are Crow.", "It is turn 2.", "reasoning_effort", "Say a word loudly."):
         assert told in detail, told
     assert "It is turn 1." not in detail
+    assert "Done." in detail.partition("The reply, in its pieces")[2]
+    seen = await asyncio.to_thread(dom, f"{file.as_uri()}#x/usage/{rows[0]['seq']}", tmp_path)
+    reply = seen.partition("The reply, in its pieces")[2].partition("</aside>")[0]
+    for told in ("says", "On it.", "calls shout", '"word": "hi"'):
+        assert told in reply, told
 
 
 async def test_two_sessions_are_compared(lines: str, broken: str, tmp_path: Path) -> None:

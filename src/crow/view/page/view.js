@@ -165,6 +165,18 @@ function requestButton(entry, text) {
   return sent ? make("button", { type: "button", class: "small", "aria-label": `${text}, as it was sent`, onclick: show }, text) : "";
 }
 
+/** The pieces of the reply to a request: the answer's words and the calls that came with them. */
+function replyOf(entry) {
+  const pieces = state.doc.entries.filter((each) => ["answer", "call"].includes(each.kind));
+  const seq = entry.kind === "request" ? pieces.findLast((each) => each.seq < entry.seq)?.seq : entry.seq;
+  return pieces.filter((each) => each.seq === seq);
+}
+
+function pieceOf(piece) {
+  if (piece.kind === "call") return [make("p", { class: "quiet" }, `calls ${piece.name}`), make("pre", {}, shown(piece.asked ?? piece.args))];
+  return [...(piece.thought ? [make("p", { class: "quiet" }, "thinks"), long(piece.thought)] : []), ...(piece.text ? [make("p", { class: "quiet" }, "says"), long(piece.text)] : [])];
+}
+
 function requestOf(entry, sent) {
   const many = sent.tools ?? [];
   const made = sent.made.map((each) => [make("p", { class: "quiet" }, `message ${each.at + 1}, ${each.role}`), long(each.text)]);
@@ -175,6 +187,7 @@ function requestOf(entry, sent) {
     ...section("Parameters", Object.keys(sent.params ?? {}).length ? make("pre", {}, shown(sent.params)) : ""),
     ...section("Put there by hooks", ...made.flat()),
     ...section("In front of the conversation", ...(sent.system ?? []).map((each) => long(each.text))),
+    ...section("The reply, in its pieces", ...replyOf(entry).flatMap(pieceOf)),
     ...section(`Tools (${many.length})`, ...many.map((tool) => make("details", {}, make("summary", {}, tool.function?.name ?? "?"), make("pre", {}, shown(tool)))))]);
 }
 

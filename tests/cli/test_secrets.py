@@ -106,6 +106,20 @@ async def test_neither_stores_nor_exports_nor_errors_have_it(
         assert SERVER_KEY not in told.out + told.err
 
 
+async def test_an_export_has_no_key_though_the_model_itself_has_written_it(
+    crow: Crow, endpoint: Endpoint, settled: Path
+) -> None:
+    del settled
+    endpoint.play(calls(("Bash", {"command": f"echo {KEY} > plain2.txt"})), SAID)
+    await crow("run", "Look", CROW_API_KEY=KEY)
+    listed = await crow("sessions", "--json", CROW_API_KEY=KEY)
+    session = json.loads(listed.out.splitlines()[0])["id"]
+    for form in ("lines", "atif", "claude"):
+        told = await crow("sessions", "export", session, "--format", form, CROW_API_KEY=KEY)
+        assert "(hidden)" in told.out
+        assert KEY not in told.out
+
+
 async def test_a_key_that_a_command_prints_or_that_was_stored_is_known_as_well(
     crow: Crow, endpoint: Endpoint, settled: Path, home: Path
 ) -> None:

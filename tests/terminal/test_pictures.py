@@ -96,7 +96,7 @@ def test_nothing_but_base64_gets_into_a_sequence_and_a_large_picture_goes_in_pie
     assert [told.count(f"m={n};") for n in (1, 0)] == [2, 1]
     assert told.startswith("\r\n" * 7 + "\x1b[7A")
     assert list(drawn("image/gif", "AA", "iterm", 80)) == [
-        "\x1b]1337;File=inline=1;height=8;preserveAspectRatio=1:AA\x07"
+        "\x1b]1337;File=inline=1;size=1;height=8;preserveAspectRatio=1:AA\x07"
     ]
 
 

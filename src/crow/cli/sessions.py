@@ -9,7 +9,7 @@ crow sessions search TEXT       sessions in which all words of TEXT were said to
 crow sessions rename ID TITLE
 crow sessions fork ID           a copy to go on with, even where the session is in use
 crow sessions rewind ID         its prompts; with a number files and conversation as before that one
-crow sessions export ID         all that is stored of it, as JSON Lines; --format has others' shapes
+crow sessions export ID         all that is stored of it but secrets, as JSON Lines; --format has others' shapes
 crow sessions import FILE       takes one in: an export, or a conversation of Claude Code or Codex
 crow sessions foreign [TEXT]    the conversations of Claude Code and Codex; import takes their ids
 crow sessions archive ID        put it away: editors list it no more; unarchive takes it back
@@ -34,6 +34,7 @@ from crow.cli.view import View, counted
 from crow.core.errors import SessionError
 from crow.core.events import UserMessage
 from crow.core.messages import text_of
+from crow.core.scrub import scrubbed
 from crow.text import columns, one_line, shorten
 
 if TYPE_CHECKING:
@@ -126,8 +127,8 @@ async def act(options: argparse.Namespace, out: Output) -> int:
             from crow.cli.rewinds import rewind
 
             return await rewind(agent, store, options, out)
-        if options.action == "delete":
-            await delete(agent, store, options, out)
+        if options.action in ("delete", "export"):
+            await {"delete": delete, "export": export}[options.action](agent, store, options, out)
         else:
             await ACTIONS[options.action](store, options, out)
     return 0
@@ -290,10 +291,11 @@ async def fork(store: Store, options: argparse.Namespace, out: Output) -> None:
     out.line(f"session {new_id[:SHORT]} is a copy of {session_id[:SHORT]}")
 
 
-async def export(store: Store, options: argparse.Namespace, out: Output) -> None:
-    """Print all that is stored of a session."""
+async def export(agent: Agent, store: Store, options: argparse.Namespace, out: Output) -> None:
+    """Print all that is stored of a session, without the secrets that Crow knows."""
     lines = able(store, "export")
-    text: str = (await lines(await whole_id(store, options.words[0]))).rstrip("\n")
+    stored_lines: str = await lines(await whole_id(store, options.words[0]))
+    text: str = scrubbed(stored_lines.rstrip("\n"), agent.secrets)
     if options.format == "lines":
         out.verbatim(text)
         return
@@ -335,7 +337,6 @@ ACTIONS = {
     "search": search,
     "rename": rename,
     "fork": fork,
-    "export": export,
     "import": bring_in,
     "archive": archive,
     "unarchive": archive,

@@ -9,7 +9,7 @@ crow sessions search TEXT       sessions in which all words of TEXT were said to
 crow sessions rename ID TITLE
 crow sessions fork ID           a copy to go on with, even where the session is in use
 crow sessions rewind ID         its prompts; with a number files and conversation as before that one
-crow sessions export ID         all that is stored of it but secrets: JSON Lines, or others' shapes (--format)
+crow sessions export ID         all of it but secrets, as JSON Lines; --format has others' shapes
 crow sessions import FILE       takes one in: an export, or a conversation of Claude Code or Codex
 crow sessions foreign [TEXT]    the conversations of Claude Code and Codex; import takes their ids
 crow sessions archive ID        put it away: editors list it no more; unarchive takes it back

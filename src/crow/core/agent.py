@@ -148,7 +148,7 @@ class Agent(Host):
         These are the values of what is ``withheld``, the ``known_secrets``, and the keys that
         models have come by in another way.
         """
-        values = {os.environ[name] for name in self.withheld if name in os.environ}
+        values = {text for name, text in os.environ.items() if name in self.withheld}
         values |= {*self.known_secrets, *getattr(self._llm, "secrets", ())}
         values |= {*self.parent.secrets} if self.parent else set()
         return sorted((each for each in values if len(each) >= SHORTEST), key=len, reverse=True)

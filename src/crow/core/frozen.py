@@ -294,5 +294,4 @@ def kept(value: V) -> V:
 
 def all_kept(values: Iterable[Any]) -> list[Any]:
     """Values that stay as they are, in a list of its own."""
-    own = list(values)
-    return own if {*map(type, own)} == {KeptDict} else list(map(kept, own))
+    return [each if type(each) is KeptDict else kept(each) for each in values]

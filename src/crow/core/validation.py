@@ -217,7 +217,7 @@ def _unknown(values: list[Any], shape: Any) -> list[Any]:
     try:
         return [each for each in values if type(each) is not KeptDict or each.fits is not shape]
     except AttributeError:  # one was never looked at
-        return values
+        return [each for each in values if getattr(each, "fits", None) is not shape]
 
 
 def _typed_dict(shape: Any) -> Fits:

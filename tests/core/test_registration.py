@@ -557,6 +557,7 @@ async def test_an_extensions_own_events_and_watchers_go_with_it_and_others_hooks
         def init_agent(self, agent: Agent) -> None:
             agent.hooks.define(Point("TaskCreated", "watch", (), aliases=("task_made",)))
             agent.hooks.watchers.append(self.watch)
+            agent.hooks.before_tool.watchers.append(self.watch)
 
         def watch(self, record: Any, ctx: Any) -> None: ...
 
@@ -569,6 +570,7 @@ async def test_an_extensions_own_events_and_watchers_go_with_it_and_others_hooks
         agent.remove("plan")
         assert [event for event, _, _ in agent.hooks.waiting] == ["TaskCreated"]
         assert not agent.hooks.watchers
+        assert not agent.hooks.before_tool.watchers
         assert "task_made" not in agent.hooks.names
 
 

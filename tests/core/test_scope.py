@@ -139,9 +139,11 @@ async def test_what_an_extension_adds_to_a_session_counts_there_until_it_is_remo
     assert counting(agent, other) == nothing
     assert (await agent.prompt(mine, "/say")).text == "here"
     assert [tool["function"]["name"] for tool in agent.tool_specs(mine)] == ["own"]
+    assert agent.tool_specs(mine) is agent.tool_specs(mine)
     mine.remove("everything")
     assert counting(agent, mine) == nothing
     assert agent.tool_specs(mine) == []
+    assert agent.tool_specs(mine) is agent.tool_specs(other)
 
 
 async def test_an_extension_stands_in_the_place_of_the_agents_of_its_name(make_echo):
@@ -568,6 +570,28 @@ async def test_watchers_of_a_session_see_its_hooks_and_those_of_its_sub_agents()
     child = agent.child(ScriptedModel("done"))
     await child.prompt(await child.new_session(parent=session), "go")
     assert len(watched) == 2
+
+
+async def test_watchers_of_a_point_see_its_hooks_alone_also_those_of_sub_agents():
+    watched: list[tuple[str, str]] = []
+    agent = bare(hooks=[telling([], "x")])
+    for event in ("before_run", "on_stop"):
+        agent.hooks.register(event, lambda ctx: None)
+    session = await agent.new_session()
+    for name, hooks in (("Agent", agent.hooks), ("Session", session.hooks)):
+        hooks["on_stop"].watchers.append(
+            lambda record, ctx, name=name: watched.append((name, record.event))
+        )
+    await agent.run("elsewhere")
+    assert watched == [("Agent", "on_stop")]
+    watched.clear()
+    await agent.prompt(session, "go")
+    assert sorted(watched) == [("Agent", "on_stop"), ("Session", "on_stop")]
+    watched.clear()
+    child = agent.child(ScriptedModel("done"))
+    child.hooks.register("on_stop", lambda ctx: None)
+    await child.prompt(await child.new_session(parent=session), "go")
+    assert sorted(watched) == [("Agent", "on_stop"), ("Session", "on_stop")]
 
 
 # points of extensions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Any
 
@@ -14,6 +15,7 @@ from crow.core.messages import Usage, user
 from crow.core.ports import LLM, Request
 from crow.llm.chat import ChatCompletions
 from crow.llm.http import Timeouts
+from crow.llm.http.retry import Clock
 from crow.testing.endpoint import END, HANG, answer, delta, respond, stream
 
 PING = b": still reading the prompt\n\n"
@@ -34,6 +36,35 @@ async def test_a_stream_that_pings_is_waited_for(endpoint, ask):
 async def test_a_ping_as_an_event_is_a_sign_of_life_as_well(endpoint, ask):
     endpoint.play(stream(*[{"type": "ping"}, 0.15] * 6, "Hi.", delta(finish="stop")))
     assert (await ask(llm=impatient(endpoint))).retries == []
+
+
+async def test_what_is_there_at_once_is_taken_and_what_is_not_has_its_time_and_hears_of_a_cancel():
+    ended: list[str] = []
+
+    async def work(seconds: float) -> str:
+        try:
+            await asyncio.sleep(0)
+            await asyncio.sleep(seconds)
+        except asyncio.CancelledError:
+            ended.append("cancelled")
+            raise
+        return "done"
+
+    async def at_once() -> str:
+        return "there"
+
+    clock = Clock(Timeouts(idle=0.05))
+    assert await clock.event(at_once()) == "there"
+    assert clock.spent == 0.0
+    assert await clock.event(work(0.0)) == "done"
+    with pytest.raises(ModelError, match="nothing new in 0.05 s"):
+        await clock.event(work(60))
+    waiting = asyncio.create_task(Clock(Timeouts()).event(work(60)))
+    await asyncio.sleep(0.01)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert ended == ["cancelled", "cancelled"]
 
 
 async def test_pings_alone_are_believed_for_a_while_only(endpoint, ask):

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Coroutine, Iterable, Mapping
+from functools import lru_cache
 from types import MappingProxyType, TracebackType
 from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
 
@@ -14,7 +15,6 @@ from crow.core.closing import end, forget, who_waits
 from crow.core.errors import ExtensionError, ModelError, SessionError, nearest
 from crow.core.events import Notice
 from crow.core.extensions import Found
-from crow.core.frozen import KeptList, kept
 from crow.core.hooks.context import RunContext
 from crow.core.hooks.contexts import NotificationContext, SessionContext, ToolContext
 from crow.core.hooks.hook import Owner
@@ -40,6 +40,17 @@ STEERING = frozenset(
 """Variables that make a shell run, or understand, more than what the command says."""
 SHORTEST = 8
 """Characters of a secret that is taken out of texts: what is shorter could be any word."""
+
+
+def variables() -> Mapping[str, str]:
+    """The variables of this process, which are decoded anew only once one of them has changed."""
+    raw: Any = getattr(os.environ, "_data", os.environ)
+    return _decoded(tuple(raw.items()))
+
+
+@lru_cache(1)
+def _decoded(raw: tuple[tuple[Any, Any], ...]) -> Mapping[str, str]:
+    return {os.fsdecode(name): os.fsdecode(text) for name, text in raw}
 
 
 class ChatClient(Protocol):
@@ -115,7 +126,6 @@ class Agent(Host):
         self.known_secrets: frozenset[str] = frozenset()
         self._sessions: dict[str, Session] = {}
         self._closing: dict[str, asyncio.Task[None]] = {}
-        self._specs: tuple[int, list[ToolSpec]] = (-1, [])
         for tool in self.defaults.tools() if tools is None else tools:
             self.add_tool(tool)
         if entry_points is not False:
@@ -139,7 +149,7 @@ class Agent(Host):
         otherwise than whoever judged it.
         """
         left_out = self.withheld | STEERING
-        return {name: text for name, text in os.environ.items() if name not in left_out}
+        return {name: text for name, text in variables().items() if name not in left_out}
 
     @property
     def secrets(self) -> list[str]:
@@ -148,7 +158,8 @@ class Agent(Host):
         These are the values of what is ``withheld``, the ``known_secrets``, and the keys that
         models have come by in another way.
         """
-        values = {text for name, text in os.environ.items() if name in self.withheld}
+        now = variables()
+        values = {now[name] for name in self.withheld if name in now}
         values |= {*self.known_secrets, *getattr(self._llm, "secrets", ())}
         values |= {*self.parent.secrets} if self.parent else set()
         return sorted((each for each in values if len(each) >= SHORTEST), key=len, reverse=True)
@@ -221,11 +232,7 @@ class Agent(Host):
 
     def tool_specs(self, session: Session) -> list[ToolSpec]:
         """What the model of a session is told of the tools; the same list while nothing changes."""
-        if self._specs[0] != self.tools.version:
-            specs = KeptList([spec_of(tool) for tool in self.tools.values()])
-            self._specs = (self.tools.version, specs)
-        tools = self.tools_of(session)
-        return self._specs[1] if tools is self.tools else list(map(spec_of, tools.values()))
+        return self.scope_of(session).tool_specs()
 
     def request_of(self, session: Session) -> Request:
         """The next request of a session, as it is before any hook has seen it."""
@@ -514,12 +521,3 @@ class Agent(Host):
         if self.hooks.on_notification.chain(session):
             ctx = NotificationContext(self, session, kind, message, run=run)
             await self.hooks.on_notification.fire(ctx)
-
-
-def spec_of(tool: Tool) -> ToolSpec:
-    """What a model is told of a tool; that no other arguments are taken goes without saying."""
-    parameters = dict(tool.parameters)
-    if parameters.get("additionalProperties") is False:
-        del parameters["additionalProperties"]
-    function = {"name": tool.name, "description": tool.description, "parameters": parameters}
-    return kept({"type": "function", "function": function})  # type: ignore[typeddict-item]

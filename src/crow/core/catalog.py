@@ -7,8 +7,9 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from typing import TYPE_CHECKING, Any, Generic, TypeGuard, TypeVar, cast
 
 from crow.core.errors import ExtensionError, with_place
-from crow.core.frozen import frozen
+from crow.core.frozen import frozen, kept
 from crow.core.hooks.hook import Owner
+from crow.core.messages import ToolSpec
 from crow.core.ports import Tool
 
 if TYPE_CHECKING:
@@ -153,6 +154,15 @@ class Command:
     run: Callable[[CommandContext], Awaitable[str | Answer | None] | str | Answer | None]
     hint: str = ""
     complete: Callable[[Session, str], Iterable[str]] | None = None
+
+
+def spec_of(tool: Tool) -> ToolSpec:
+    """What a model is told of a tool; that no other arguments are taken goes without saying."""
+    parameters = dict(tool.parameters)
+    if parameters.get("additionalProperties") is False:
+        del parameters["additionalProperties"]
+    function = {"name": tool.name, "description": tool.description, "parameters": parameters}
+    return kept({"type": "function", "function": function})  # type: ignore[typeddict-item]
 
 
 @frozen

@@ -12,7 +12,7 @@ from collections.abc import (
 )
 from contextlib import asynccontextmanager
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakSet
 
 from crow.core.catalog import (
@@ -22,19 +22,19 @@ from crow.core.catalog import (
     Mode,
     PromptSection,
     bound_to,
+    spec_of,
     tools_in,
 )
 from crow.core.errors import CrowError, ExtensionError, HookError, hint_of, nearest
 from crow.core.extensions import Lifespans, make
+from crow.core.frozen import KeptList
 from crow.core.hooks.collect import MARK, name_of, unknown_event
 from crow.core.hooks.hook import NUMBERS, Owner
 from crow.core.hooks.hook_point import replaced
 from crow.core.hooks.registry import HookRegistry
+from crow.core.messages import ToolSpec
 from crow.core.ports import SlashCommand, Tool
 from crow.core.session import Session
-
-if TYPE_CHECKING:
-    pass
 
 USED = attrgetter("used")
 
@@ -70,6 +70,7 @@ class Scope:
         self._forget = forget
         self._inside: WeakSet[Scope] = WeakSet()
         self._whole: dict[str, tuple[object, Mapping[str, Any]]] = {}
+        self._specs: tuple[object, int, list[ToolSpec]] = None, 0, []
         self._lifespans = Lifespans()
         self._at = 0
         self._looked: tuple[int, ...] = ()
@@ -111,6 +112,17 @@ class Scope:
             whole = {name: thing for name, (thing, _) in found.items()}
             known = self._whole[catalog] = state, whole
         return known[1]
+
+    def tool_specs(self) -> list[ToolSpec]:
+        """What a model is told of the tools that count here; the same list while they stay."""
+        tools, outer = self.whole("tools"), self.outer
+        if outer is not None and tools is outer.whole("tools"):
+            return outer.tool_specs()
+        known, version, specs = self._specs
+        if known is not tools or version != self.tools.version:
+            specs = KeptList(map(spec_of, tools.values()))
+            self._specs = tools, self.tools.version, specs
+        return specs
 
     def unread(self, catalog: str) -> list[str]:
         """The names that count here where nobody has ever asked for them; each once.

@@ -252,7 +252,7 @@ async def _answer(call: ToolContext, ask: Ask) -> Said:
 def _said(call: ToolContext, chosen: str, verdict: Said, seconds: float) -> Said:
     """Put the user's answer into the trace, behind the hooks that could have given it."""
     made = Record("on_permission", USER, chosen, verdict, seconds=seconds, call_id=call.call.id)
-    tell(call, made, call.agent.hooks.watching(call.session))
+    tell(call, made, call.agent.hooks.watching(call.session, made.event))
     return verdict
 
 

@@ -53,7 +53,7 @@ class HookPoint(Generic[C, F]):
     Calling it registers a hook, typed: ``@agent.hooks.before_tool``, with options
     ``@agent.hooks.before_tool(tools={"Bash"})``. ``entries`` hang on this agent, or on this session
     alone: ``root`` is its agent's then. ``parent`` is that of the agent that a sub-agent works
-    for.
+    for. ``watchers`` are called with the `Record` of each run of a hook here.
     """
 
     __slots__ = (
@@ -66,6 +66,7 @@ class HookPoint(Generic[C, F]):
         "parent",
         "point",
         "root",
+        "watchers",
     )
 
     def __init__(
@@ -76,6 +77,7 @@ class HookPoint(Generic[C, F]):
         self.parent = parent
         self.root: HookPoint[C, F] | None = None
         self.entries: Line = ()
+        self.watchers: list[Callable[[Any, Any], None]] = []
         self._here: tuple[Line, Line, tuple[Owner, ...], Line] = ((), (), (), ())
         self._chain: tuple[Line, Line, Line] = ((), (), ())
         self._judged: tuple[Line, bool] = ((), False)

@@ -38,11 +38,11 @@ def calls(
         line = point.entries
         if not line:
             return ()
-        watchers = point.hooks.watchers
     else:
-        line, watchers = point.chain(session), ctx.agent.hooks.watching(session)
+        line = point.chain(session)
     if not line or (judge and not point.has_judges(line)):
         return ()
+    watchers = ctx.agent.hooks.watching(session, point.point.name)
     keep = partial(_tell_of, ctx, watchers) if watchers else session.trace.add
     return _calls(point, line, ctx, keep, judge, told)
 

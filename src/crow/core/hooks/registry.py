@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from math import inf
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, cast, overload
 
@@ -83,10 +83,10 @@ class HookRegistry:
     """Every point with the hooks that hang there, on an agent or on one session alone.
 
     Each point is also an attribute that registers a hook, so that a type checker refuses a wrong
-    one. ``watchers`` are called with every `Record` of the trace. ``parent`` has the hooks of the
-    agent that a sub-agent works for; a session's has its ``agent``'s beside it. ``host`` is the
-    agent whose hooks they are. ``owners`` are the
-    extensions in use there, ``owner`` is the one that is being used just now.
+    one. ``watchers`` are called with every `Record` of the trace, those of a point with its own.
+    ``parent`` has the hooks of the agent that a sub-agent works for; a session's has its
+    ``agent``'s beside it. ``host`` is the agent whose hooks they are. ``owners`` are the extensions
+    in use there, ``owner`` is the one that is being used just now.
     """
 
     on_session_start: Fold[SessionContext, str]
@@ -407,11 +407,14 @@ class HookRegistry:
             yield hooks
             hooks = hooks.parent
 
-    def watching(self, session: Session) -> list[Callable[[Record, Context], None]]:
-        """Those who are told of each run of a hook in a session of this agent."""
-        if self.parent is None and session.parent is None and session.hung is None:
-            return self.watchers
-        return [each for one in self.around(session) for each in one.watchers]
+    def watching(self, session: Session, event: str) -> Sequence[Callable[..., None]]:
+        """Those who are told of each run of a hook at an event, in a session of this agent."""
+        found: list[Callable[..., None]] = []
+        for hooks in self.around(session):
+            found += hooks.watchers
+            if event in hooks._names:  # noqa: SLF001 - its own class
+                found += hooks._names[event][0].watchers  # noqa: SLF001
+        return found
 
     def of(self, owner: Owner) -> list[Hook]:
         """The hooks of one owner, waiting ones included."""
@@ -427,7 +430,8 @@ class HookRegistry:
         """Take away all hooks, points and watchers of one owner."""
         self._take_away(lambda other: _belongs(other, owner))
         thing = owner.thing
-        self.watchers[:] = [w for w in self.watchers if getattr(w, "__self__", self) is not thing]
+        for told in (self.watchers, *(point.watchers for point in self.points.values())):
+            told[:] = [each for each in told if getattr(each, "__self__", self) is not thing]
 
     def drop(self, owner: Owner) -> None:
         """Take away what one owner hung; the same thing under another owner is somebody else's."""

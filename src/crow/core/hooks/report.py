@@ -57,8 +57,7 @@ def note(hook: Hook, ctx: Context, ran: Ran, answer: object = None) -> None:
     call = ctx.call.id if isinstance(ctx, ToolContext) else None
     changed, session = ran.changed, ctx.session
     hooks = ctx.agent.hooks
-    alone = hooks.parent is None and session.parent is None and session.hung is None
-    watchers = hooks.watchers if alone else hooks.watching(session)
+    watchers = hooks.watching(session, hook.event)
     if not (answer is not None or ran.error is not None or changed or ran.values or watchers):
         session.trace.add((hook.role, ran.seconds, call))
         return

@@ -71,7 +71,7 @@ def endless(ctx: Context) -> int:
             count += 1
             first = outer
         outer = outer.outer
-    spawned = line_of(outer, view.run)[view.moment]
+    spawned = 0 if outer is None else line_of(outer, view.run)[view.moment]
     if not (own or spawned):
         return 0
     if count > 1:

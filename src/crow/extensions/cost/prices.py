@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import sys
+from functools import cache
 from typing import Annotated, Any, NotRequired, TypedDict
 from urllib.parse import urlsplit
 
@@ -93,6 +94,7 @@ def load() -> None:
     listed("gpt-4o", "https://api.openai.com", {})
 
 
+@cache
 def is_at_home(url: str) -> bool:
     """True for an address of this machine or its network, where no list has prices."""
     host = (urlsplit(url).hostname or "").lower()

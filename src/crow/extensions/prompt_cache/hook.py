@@ -9,7 +9,6 @@ from crow import (
     FIRST,
     CompactContext,
     ConfigContext,
-    Context,
     Record,
     RequestContext,
     RunContext,
@@ -57,7 +56,7 @@ class PromptCacheHook:
 
     def init_agent(self, agent: Agent) -> None:
         """Look on while hooks change requests."""
-        agent.hooks.watchers.append(self.watch)
+        agent.hooks.before_llm_request.watchers.append(self.watch)
 
     def on_session_start(self, ctx: SessionContext) -> None:
         """Find what is known of a stored session."""
@@ -65,14 +64,13 @@ class PromptCacheHook:
 
     # what has come of the request so far
 
-    def watch(self, record: Record, ctx: Context) -> None:
+    def watch(self, record: Record, ctx: TurnContext) -> None:
         """Keep what a hook has made of a request; the lists that it made are nobody else's."""
-        if record.event == "before_llm_request" and isinstance(ctx, TurnContext):
-            stages = memory_of(ctx.session).stages
-            hook = _named(record) if _changes(record) else ""
-            last = stages[-1] if stages else None
-            if last is None or last.messages is not ctx.messages or last.tools is not ctx.tools:
-                stages.append(Stage(hook, ctx.messages, ctx.tools))
+        stages = memory_of(ctx.session).stages
+        hook = _named(record) if _changes(record) else ""
+        last = stages[-1] if stages else None
+        if last is None or last.messages is not ctx.messages or last.tools is not ctx.tools:
+            stages.append(Stage(hook, ctx.messages, ctx.tools))
 
     @hook("after_compact")
     def replaced(self, ctx: CompactContext) -> None:

@@ -170,7 +170,8 @@ class RewindHook:
             return None
         if paths is None and (first := FIRST.get(root)) is not None:
             await asyncio.wait({first}, timeout=self.patience)
-        work = asyncio.ensure_future(asyncio.to_thread(watched.begin, paths, roots))
+        loop = asyncio.get_running_loop()
+        work = loop.run_in_executor(None, watched.begin, paths, roots)
         try:
             is_done = await self._waited(work)
         except asyncio.CancelledError:
@@ -193,7 +194,8 @@ class RewindHook:
         watched = WATCHED.get(ctx.session.root)
         if watched is None:
             return
-        work = asyncio.ensure_future(asyncio.to_thread(watched.end, moment, [*ctx.roots]))
+        loop = asyncio.get_running_loop()
+        work = loop.run_in_executor(None, watched.end, moment, [*ctx.roots])
         if not await self._waited(work):
             ending = ENDING.setdefault(ctx.session.root, {work})
             ending.add(work)

@@ -6,12 +6,13 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from crow.core.errors import ModelError
-from crow.llm.http.retry import NotListeningError, Timeouts, UnreachableError
+from crow.llm.http.retry import Begun, NotListeningError, Timeouts, UnreachableError
 
 LINGER = 1.0
 HANDOVER = 0.05
@@ -89,7 +90,9 @@ class Connection:
 
         One that does not end within a second is closed.
         """
-        task = asyncio.create_task(_drain(response, chunks))
+        if (ending := Begun(_ended(response, chunks))).done:
+            return
+        task = asyncio.create_task(_in_time(ending))
         self._endings.add(task)
         task.add_done_callback(self._endings.discard)
 
@@ -141,13 +144,17 @@ def is_direct(url: str) -> bool:
     return url.isascii() and not any(map(os.environ.get, names))
 
 
-async def _drain(response: Response, chunks: AsyncGenerator[bytes, None]) -> None:
-    try:
+async def _in_time(ending: Begun[None]) -> None:
+    with suppress(TimeoutError):
         async with asyncio.timeout(LINGER):
+            await ending
+
+
+async def _ended(response: Response, chunks: AsyncGenerator[bytes, None]) -> None:
+    try:
+        with suppress(ModelError):
             async for _ in chunks:
                 pass
-    except (TimeoutError, ModelError):
-        pass
     finally:
         await chunks.aclose()
         await response.aclose()

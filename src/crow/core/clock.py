@@ -44,7 +44,9 @@ class Clock:
         self.blocks = blocks
         self._waits = waits
         self.seconds = self._left = seconds
-        self._begin()
+        self.began = now = perf_counter()
+        if waits is not None and now > waits.stale:
+            waits.look(now)
 
     def begin(self) -> None:
         """Look at how long a step takes, from here on."""

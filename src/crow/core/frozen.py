@@ -292,6 +292,19 @@ def kept(value: V) -> V:
     return value
 
 
+def thawed(value: V) -> V:
+    """A copy of JSON that may be changed in place, all the way down."""
+    if isinstance(value, dict):
+        items = {**cast("dict[Any, Any]", value)}
+        for key, each in items.items():
+            if isinstance(each, dict | list):
+                items[key] = thawed(cast(Any, each))
+        return cast(V, items)
+    if isinstance(value, list):
+        return cast(V, [*map(thawed, cast("list[Any]", value))])
+    return value
+
+
 def all_kept(values: Iterable[Any]) -> list[Any]:
     """Values that stay as they are, in a list of its own."""
     return [each if type(each) is KeptDict else kept(each) for each in values]

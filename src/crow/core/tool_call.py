@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import itertools
 import logging
 from collections.abc import Iterable, Sequence
@@ -15,7 +14,7 @@ from typing import Any, TypeAlias
 
 from crow.core.errors import CrowError, HookError, message_of, nearest, raised_at
 from crow.core.events import ToolEnded, ToolPending, ToolStarted
-from crow.core.frozen import kept
+from crow.core.frozen import kept, thawed
 from crow.core.hooks.context import RunContext
 from crow.core.hooks.contexts import ToolContext, open_call
 from crow.core.hooks.report import tell
@@ -153,7 +152,7 @@ async def ask_user(call: ToolContext, ruling: Ruling, ask: Ask) -> Ruling:
     What such a hook answers in the tool's place counts where the call is permitted.
     Arguments that these hooks have changed are judged again, before anybody's answer counts.
     """
-    before = copy.deepcopy(call.args)
+    before = thawed(call.args)
     call.question, call.options, call.reason = ask, ask.options, ask.reason
     decided = await call.agent.hooks.on_permission.fire(call)
     if decided.refused:
@@ -190,7 +189,7 @@ async def foresee(call: ToolContext) -> bool:
     What an earlier call of the same reply is still to do to the same file, nobody can tell.
     """
     try:
-        preview, args = getattr(call.tool, "preview"), copy.deepcopy(call.args)  # noqa: B009
+        preview, args = getattr(call.tool, "preview"), thawed(call.args)  # noqa: B009
         told = await attended(
             call, call.name, f"the preview of {call.name}", call.tool, lambda _: preview(args, call)
         )
@@ -329,7 +328,7 @@ async def run_tool(call: ToolContext) -> ToolResult:
     hold_back(call)
     if call.args != call.approved:
         raise RuntimeError("a hook changed the arguments after they had been judged")
-    tool, args = call.tool, copy.deepcopy(call.approved)
+    tool, args = call.tool, thawed(call.approved)
     try:
         work = attended(call, call.name, f"the tool {call.name}", tool, partial(tool.run, args))
         return call.agent.scrubbed(ToolResult.of(await work))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 from crow.core.frozen import frozen
 
@@ -76,10 +76,17 @@ class Trace:
         """How many records it had."""
         return self._gone + len(self._rows)
 
-    def since(self, count: int) -> list[Record]:
-        """What was added since there were ``count`` records, oldest first."""
+    def since(self, count: int, quiet: Container[str] | None = None) -> list[Record]:
+        """What was added since there were ``count`` records, oldest first.
+
+        Of hooks that left nothing behind and touched no call only those at the ``quiet`` events,
+        where these are given.
+        """
         new = min(self.count - count, len(self))
-        return [*map(_made, self._rows[-new:])] if new > 0 else []
+        rows = self._rows[-new:] if new > 0 else []
+        if quiet is not None:
+            rows = [row for row in rows if not _is_quiet(row) or row[0].moment in quiet]
+        return [*map(_made, rows)]
 
     def of_call(self, call_id: str) -> list[Record]:
         """Every hook that touched one tool call, in order."""
@@ -95,6 +102,10 @@ class Trace:
 def record_of(role: Role, seconds: float, call_id: str | None) -> Record:
     """The record of a hook that answered nothing and changed nothing."""
     return Record(role.moment, role.owner.name, role.name, seconds=seconds, call_id=call_id)
+
+
+def _is_quiet(row: Record | tuple[Any, ...]) -> TypeGuard[tuple[Role, float, None]]:
+    return type(row) is tuple and len(row) == 3 and row[2] is None
 
 
 def _made(row: Record | tuple[Any, ...]) -> Record:

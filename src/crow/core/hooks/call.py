@@ -13,7 +13,7 @@ from time import perf_counter
 from types import AsyncGeneratorType, CoroutineType
 from typing import Any, Protocol, cast
 
-from crow.core.clock import BLOCKING, Clock, standing
+from crow.core.clock import BLOCKING, Clock
 from crow.core.errors import HookError
 from crow.core.hooks.context import Context, RunContext
 from crow.core.hooks.hook import Hook
@@ -226,7 +226,8 @@ def _begun(hook: Hook, view: Context, answer: Any, ran: Ran, caller: asyncio.Tas
         raise
     if done is NOTHING or outer is not None:
         ran.seconds = perf_counter() - clock.began
-        _not_by_whom_it_is_called(ran.seconds)
+        if outer is not None:
+            _not_by_whom_it_is_called(ran.seconds)
     if done is not NOTHING:
         put(view, "awaited", False)
     return done
@@ -236,14 +237,18 @@ async def _in_time(hook: Hook, view: Context, ran: Ran) -> Any:
     """What a hook answers before its time is over; it is left behind where it does not end then."""
     errand, clock = cast(Errand, ran.errand), cast(Clock, view.clock)
     task = errand.task
+    around = _clock_around()
     try:
-        with standing(_clock_around()):
-            await clock.ended(task, ran.seconds)
+        if around is not None:
+            around.pause()
+        await clock.ended(task, ran.seconds)
     except asyncio.CancelledError as error:
         if not task.done():
             _leave_behind(errand, task, view, "the run was cancelled")
         raise Cancelled from error
     finally:
+        if around is not None:
+            around.resume()
         put(view, "awaited", False)
     if task.done():
         return task.result()

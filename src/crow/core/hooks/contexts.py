@@ -5,14 +5,13 @@ What the loop does with a request is in `crow.core.turn`, with a call in `crow.c
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from crow.core.events import Event, ToolProgress
-from crow.core.frozen import KeptList, kept
+from crow.core.frozen import KeptList, kept, thawed
 from crow.core.hooks.context import Context, RunContext
 from crow.core.messages import Message, ToolSpec, Usage
 from crow.core.ports import Completion, Launcher, Option, Request, Tool
@@ -287,7 +286,7 @@ class ToolContext(Context):
         Context.__init__(self, run.agent, run.session, run=run)
         self.call = call
         self.tool = tool
-        self.args: dict[str, Any] = copy.deepcopy(call.args)
+        self.args: dict[str, Any] = thawed(call.args)
         self.approved = kept(self.args)
         self.result: ToolResult | None = None
         self.outcome: Outcome = "ok"

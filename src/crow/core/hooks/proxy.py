@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from crow.core.clock import Clock
 from crow.core.errors import HookError
-from crow.core.frozen import all_kept
+from crow.core.frozen import all_kept, thawed
 from crow.core.history import flaw, flaw_before, open_end
 from crow.core.hooks.context import Context
 from crow.core.messages import Message
@@ -33,6 +33,8 @@ IN_VIEW = ("_base", "_role", "ended")
 """What is put into every view."""
 FREE = ("messages", "prompt")
 """What a hook may always do with as it likes where it cannot change it: it is a copy."""
+COPIED = ("call", "results", "ended")
+"""What `View` shows in a way of its own."""
 IN_REQUEST = ("messages", "tools", "model", "params")
 SHARED = ("messages", "tools")
 """What a hook that comes later gets in a list of its own, whose items are everybody's."""
@@ -229,11 +231,18 @@ def kind_of_view(cls: type[Context], after_end: bool) -> tuple[Any, ...]:
 
 
 def _made(cls: type[Context], after_end: bool) -> type[Any]:
-    shown = {name: property(attrgetter(path)) for name, path in SHOWN.items()}
+    paths = {name: f"_base.{name}" for name in _plain(cls)} | SHOWN
+    shown = {name: property(attrgetter(path)) for name, path in paths.items()}
     more = {"__dict__": cls.__dictoffset__, "__weakref__": cls.__weakrefoffset__}
     slots = *IN_VIEW, *(name for name, is_there in more.items() if not is_there)
     own = {"__module__": cls.__module__, "__slots__": slots, "_after_end": after_end}
     return type(cls.__name__, (View, cls), own | shown)
+
+
+def _plain(cls: type[Context]) -> set[str]:
+    """Fields of a context that a view shows as they are: nobody assigns them, or gets a copy."""
+    slots = {name for base in cls.__mro__ for name in base.__dict__.get("__slots__", ())}
+    return slots - {*Context.__slots__, *cls.kept, *cls.shapes, *COPIED}
 
 
 def lend(ctx: C, role: Role) -> C:
@@ -276,7 +285,7 @@ def copied(value: Any) -> Any:
     """A value that changes of the original do not reach; events, results, texts never change."""
     match value:
         case dict():
-            return {k: _deep(v) for k, v in cast("dict[Any, Any]", value).items()}
+            return thawed(cast("dict[Any, Any]", value))
         case list():
             return list(cast("list[Any]", value))
         case Request():
@@ -285,12 +294,6 @@ def copied(value: Any) -> Any:
             return Request(messages, tools, value.model, params, *about)
         case _:
             return copy(value) if hasattr(value, "stop_reason") else value
-
-
-def _deep(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {k: _deep(v) for k, v in cast("dict[Any, Any]", value).items()}
-    return list(map(_deep, cast("list[Any]", value))) if isinstance(value, list) else value
 
 
 def _differences(own: Request, before: Request) -> dict[str, Any]:

@@ -298,7 +298,8 @@ def _lent(session: Session) -> dict[str, object]:
     extensions = cast("Agent", session.agent).extensions_of(session).values()
     lent: dict[str, object] = {}
     for extension in extensions:
-        lent.update(getattr(extension, "mcp_servers", None) or {})
+        if servers := getattr(extension, "mcp_servers", None):
+            lent.update(servers)
     return lent
 
 

@@ -80,9 +80,12 @@ class Entry:
     data: dict[str, Any] | None
 
 
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
+
+
 def dump(value: object) -> str:
     """JSON that SQLite can store: what is no JSON becomes text, lone surrogates are escaped."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    text = _encode(value)
     if text.isascii():
         return text
     try:
@@ -150,6 +153,10 @@ def finished(ctx: ToolContext, result: ToolResult) -> dict[str, Any]:
         "diffs": [asdict(diff) for diff in result.diffs],
         "places": [asdict(place) for place in result.locations],
     }
+
+
+TELLING = frozenset({"around_llm_request", "on_llm_request", "after_turn"})
+"""Events at which it tells something that a hook did nothing: see `_stand_ins`."""
 
 
 def witnessed(records: Iterable[Record]) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from crow import Message, Session, SessionError, Usage, frozen
-from crow.extensions.persistence.record import Kind, LastRequest, Row, dump, witnessed
+from crow.extensions.persistence.record import TELLING, Kind, LastRequest, Row, dump, witnessed
 from crow.messages import Content, is_prompt, text_of
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class SessionLog:
         """Let a row wait with what hooks did since the last one."""
         trace = self.session.trace
         if trace.count > self.traced:
-            did = witnessed(trace.since(self.traced))
+            did = witnessed(trace.since(self.traced, quiet=TELLING))
             self.traced = trace.count
             if did:
                 self.record("hooks", {"records": did})

@@ -181,6 +181,10 @@ class Connection:
         else:
             self._queue.post(_told(session_id, update), _progress_key(session_id, update))
 
+    def relay(self, message: Message) -> None:
+        """Queue a message of somebody else's, as it is."""
+        self._queue.post(message)
+
     async def send(self, session_id: str, update: Message) -> None:
         """Queue a ``session/update`` and wait while the client cannot take more."""
         self.post(session_id, update)

@@ -50,6 +50,12 @@ def declare_listening(parser: Parser) -> None:
         default=IDLE,
         help=f"--listen: close stored sessions that nobody has used for so long ({IDLE:g})",
     )
+    parser.add_argument(
+        "--node-url",
+        metavar="URL",
+        help="--listen: where other nodes on the same PostgreSQL reach this one, such as "
+        "http://10.0.0.7:8765/acp (default: where it listens)",
+    )
 
 
 def listen(
@@ -58,9 +64,15 @@ def listen(
     """Serve until a signal ends it."""
     from crow.acp.listen import serve_listening
     from crow.acp.listen.address import Address
+    from crow.acp.listen.node import Node, node_url
     from crow.acp.listen.token import new_token, token_of
 
     address = Address.parse(options.listen)
+
+    def find_node(real: Address) -> Node | None:
+        """How others reach this server, if they can know its token."""
+        return Node(token, node_url(options.node_url, real)) if given is not None else None
+
     given = token_of(options.token, options.token_file)
     if given is None and not address.is_loopback:
         raise UsageError(
@@ -75,6 +87,7 @@ def listen(
         token,
         patience=options.away_timeout,
         idle=options.idle_timeout,
+        find_node=find_node,
         ready=lambda real: out.note(announcement(real, token, is_secret=given is not None)),
     )
     return 0

@@ -55,7 +55,16 @@ class SessionError(CrowError):
 
 
 class SessionInUse(SessionError):  # noqa: N818 - nothing is wrong with it
-    """A session is there, and somebody else has it open."""
+    """A session is there, and somebody else has it open.
+
+    ``address`` is where clients of other machines reach whoever has it, ``left`` the seconds after
+    which the session can be had where that one is gone; both empty where nobody knows.
+    """
+
+    def __init__(self, message: str, *, address: str = "", left: float = 0.0) -> None:
+        super().__init__(message)
+        self.address = address
+        self.left = left
 
 
 def message_of(error: BaseException) -> str:

@@ -35,13 +35,17 @@ async def after_tool(ctx):
 class Server:
     """``crow acp --listen``; ``http`` and ``ws`` are its URLs with the token."""
 
-    def __init__(self, home: Path, *options: str, token: str | None = TOKEN) -> None:
+    def __init__(
+        self, home: Path, *options: str, token: str | None = TOKEN, store: str = ""
+    ) -> None:
         env = {
             "PATH": os.environ["PATH"],
             "HOME": str(home),
             "OLLAMA_HOST": "127.0.0.1:9",
             "CROW_SANDBOX": "off",
         }
+        if store:
+            env["CROW_STORE"] = store
         if token is not None:
             env["CROW_ACP_TOKEN"] = token
         if not any(option.startswith("--listen") for option in options):

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
     from crow.acp.initialize import AgentCapabilities
     from crow.acp.listen.address import Address
+    from crow.acp.listen.node import Node
     from crow.core.agent import Agent
 
 __all__ = ["serve_listening"]
@@ -23,11 +24,13 @@ def serve_listening(
     patience: float,
     idle: float,
     ready: Callable[[Address], object],
+    find_node: Callable[[Address], Node | None],
 ) -> None:
     """Serve the agent that ``build`` makes to clients over HTTP and WebSocket; for commands.
 
     Returns after SIGTERM or SIGINT, within a second; where something still runs, the process ends
-    here. ``ready`` is told the real address when clients can connect. A question waits
+    here. ``ready`` is told the real address when clients can connect, and ``find_node`` says how
+    other nodes reach that, None where they do not. A question waits
     ``patience`` seconds for a client that is gone, and a session that nobody uses is closed after
     ``idle`` seconds. Raises `AddressError`, and what ``build`` raises.
     """
@@ -36,7 +39,8 @@ def serve_listening(
     from crow.acp.listen.guard import Guard
 
     listening, real = address.bind()
-    guard = Guard(token, address.host)
+    node = find_node(real)
+    guard = Guard(token, address.host, node)
 
     async def main() -> None:
         import os
@@ -49,6 +53,7 @@ def serve_listening(
                 listening,
                 guard,
                 offer,
+                node,
                 patience=patience,
                 idle=idle,
                 ready=lambda: ready(real),

@@ -54,6 +54,10 @@ class Address:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}{PATH}"
 
+    def under(self, host: str) -> Address:
+        """The same port of another host."""
+        return Address(host, self.port)
+
     def bind(self) -> tuple[socket.socket, Address]:
         """A listening socket, and the address with the port that it really has.
 

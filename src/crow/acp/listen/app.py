@@ -48,7 +48,7 @@ def application(hub: Hub, guard: Guard) -> ASGIApp:
     exchange = Exchange(hub)
 
     async def converse(websocket: WebSocket) -> None:
-        await speak(websocket, hub)
+        await speak(websocket, hub, is_node=guard.is_node(websocket.headers))
 
     routes = [
         Route(PATH, exchange.answer, methods=["GET", "POST", "DELETE"]),

@@ -14,6 +14,7 @@ from crow.acp.server import within
 
 if TYPE_CHECKING:
     from crow.acp.initialize import AgentCapabilities
+    from crow.acp.listen.node import Node
     from crow.acp.send_queue import MessageSink
     from crow.core.agent import Agent
 
@@ -30,18 +31,23 @@ class Hub:
     A client over HTTP that reads no stream and sends nothing for ``GRACE`` seconds is gone.
     """
 
-    def __init__(self, agent: Agent, pool: SessionPool, offer: AgentCapabilities) -> None:
+    def __init__(
+        self, agent: Agent, pool: SessionPool, offer: AgentCapabilities, node: Node | None = None
+    ) -> None:
         self._agent = agent
         self._pool = pool
         self._offer = offer
+        self._node = node
         self._connections: dict[str, RemoteClient] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def connect(self, sink: MessageSink) -> RemoteClient | None:
-        """A new client; None where there are too many."""
-        if len(self._connections) >= MOST:
+    def connect(self, sink: MessageSink, *, is_node: bool = False) -> RemoteClient | None:
+        """A new client; None where there are too many. A node's are counted there."""
+        if len(self._connections) >= MOST and not is_node:
             return None
-        connection = RemoteClient(self._agent, self._pool, self._offer, sink)
+        connection = RemoteClient(
+            self._agent, self._pool, self._offer, sink, self._node, is_node=is_node
+        )
         self._connections[connection.id] = connection
         task = asyncio.create_task(connection.serve(), name="crow-acp-connection")
         self._tasks.add(task)
@@ -75,7 +81,9 @@ class Hub:
                 way = connection.sink
                 if isinstance(way, Delivery) and not way.is_watched and now - way.seen > GRACE:
                     self.disconnect(connection)
-            self._pool.tidy()
+            taken = self._pool.tidy()
+            for connection in [*self._connections.values()] if taken else ():
+                connection.follow(taken)
 
     async def close(self) -> None:
         """Cancel what runs, answer what was asked, close the agent; within a second."""

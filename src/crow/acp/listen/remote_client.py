@@ -8,14 +8,17 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from crow.acp.agent import AcpAgent
-from crow.acp.connection import Connection
+from crow.acp.connection import Connection, Methods
 from crow.acp.dispatch import Dispatcher
 from crow.acp.initialize import AgentCapabilities, initialize
 from crow.acp.jsonrpc import Message
+from crow.acp.listen.elsewhere import Elsewhere
+from crow.acp.listen.neighbour import Neighbour
 from crow.acp.listen.session_pool import SharedAccess
 from crow.acp.send_queue import MessageSink
 
 if TYPE_CHECKING:
+    from crow.acp.listen.node import Node
     from crow.acp.listen.session_pool import SessionPool
     from crow.core.agent import Agent
 
@@ -30,7 +33,14 @@ class RemoteClient:
     """
 
     def __init__(
-        self, agent: Agent, pool: SessionPool, offer: AgentCapabilities, sink: MessageSink
+        self,
+        agent: Agent,
+        pool: SessionPool,
+        offer: AgentCapabilities,
+        sink: MessageSink,
+        node: Node | None = None,
+        *,
+        is_node: bool = False,
     ) -> None:
         self.id = secrets.token_hex(16)
         self.offer = offer
@@ -39,7 +49,13 @@ class RemoteClient:
         self._agent = agent
         self._connection = Connection(sink)
         self._access = SharedAccess(pool)
-        self._methods = Dispatcher(AcpAgent(agent, self, self._connection, self._access))
+        here = Dispatcher(AcpAgent(agent, self, self._connection, self._access))
+        self._elsewhere: Elsewhere | None = None
+        self._methods: Methods = here
+        if is_node:
+            self._methods = Neighbour(here, pool)
+        elif node is not None:
+            self._methods = self._elsewhere = Elsewhere(here, self, self._connection, node)
         self._inbox: deque[Message] = deque()
         self._space = asyncio.Semaphore(BACKLOG)
         self._news = asyncio.Event()
@@ -70,6 +86,11 @@ class RemoteClient:
         self._is_over = True
         self._news.set()
 
+    def follow(self, taken: set[str]) -> None:
+        """Go on, for this client, with sessions that other nodes have taken over."""
+        if self._elsewhere is not None:
+            self._elsewhere.follow(taken)
+
     async def ready(self) -> bool:
         """Wait for a message; False at the end."""
         while not self._inbox and not self._is_over:
@@ -92,6 +113,8 @@ class RemoteClient:
             self._connection.hang_up()
             self._access.leave()
             self.sink.close()
+            if self._elsewhere is not None:
+                await self._elsewhere.close()
         while self._connection.tasks:
             await asyncio.wait(self.requests)
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from threading import Thread, current_thread, main_thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from uvicorn import Config, Server
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from crow.acp.initialize import AgentCapabilities
     from crow.acp.listen.guard import Guard
+    from crow.acp.listen.node import Node
     from crow.core.agent import Agent
 
 PING = 20.0
@@ -41,6 +42,7 @@ async def serve(
     listening: socket.socket,
     guard: Guard,
     offer: AgentCapabilities,
+    node: Node | None,
     *,
     patience: float,
     idle: float,
@@ -53,7 +55,8 @@ async def serve(
     quiet()
     before = asyncio.all_tasks()
     stop = asyncio.Event()
-    hub = Hub(agent, SessionPool(agent, patience=patience, idle=idle), offer)
+    pool = SessionPool(agent, patience=patience, idle=idle)
+    hub = Hub(agent, pool, offer, node if announced(agent, node) else None)
     server = Server(configuration(hub, guard))
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
@@ -73,6 +76,12 @@ async def serve(
         ticking.cancel()
         await asyncio.wait({ticking})
     return asyncio.all_tasks() <= before
+
+
+def announced(agent: Agent, node: Node | None) -> bool:
+    """Have the store tell others where this node is; False where it is for this machine alone."""
+    announce: Any = getattr(agent.store, "announce", None)
+    return node is not None and announce is not None and announce(node.url)
 
 
 async def tick(server: Server) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from crow.acp.listen.shared_session import GIVEN, SharedSession
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from crow.core.session import Session
 
 
-LEFT = "idle"
+LEFT, TAKEN = "idle", "taken over"
 LOOK = 0.02
 
 
@@ -97,18 +97,51 @@ class SessionPool:
         if shared is not None:
             shared.leave(editor)
 
-    def tidy(self) -> None:
-        """Close the sessions that nobody has used for too long; they are stored."""
+    async def let_go(self, session_id: str, *, again: bool) -> bool:
+        """Close a session that another node wants, where nobody uses it here.
+
+        ``again``: whoever wants it will be told all of it, so that nothing of what is known here
+        alone is missed. False where it stays.
+        """
+        async with self.opening(session_id) as session:
+            shared = None if session is None else self._shared.get(session_id)
+            if session is None:
+                return True
+            if session.busy or shared is None or not self._is_left(shared):
+                return False
+            if shared.has_news and not again:
+                return False
+            await self._agent.close_session(session, LEFT)
+            return True
+
+    def tidy(self) -> set[str]:
+        """Close the sessions that nobody has used for too long; they are stored.
+
+        Those that another process has taken over are closed, too; their ids.
+        """
+        taken = {each.session.id for each in self._shared.values() if self._is_taken(each)}
+        for session_id in taken:
+            self._close(session_id, TAKEN)
         now = asyncio.get_running_loop().time()
         idle = 0.0 if self._agent.store is None else self._idle  # nobody could come back
         for session_id, shared in list(self._shared.items()):
             if self._agent.sessions.get(session_id) is not shared.session:
                 del self._shared[session_id]
             elif self._is_left(shared) and now - shared.unused_since >= idle:
-                del self._shared[session_id]
-                task = asyncio.create_task(self._agent.close_session(shared.session, LEFT))
-                self._closing.add(task)
-                task.add_done_callback(self._closing.discard)
+                self._close(session_id, LEFT)
+        return taken
+
+    def _close(self, session_id: str, why: str) -> None:
+        task = asyncio.create_task(
+            self._agent.close_session(self._shared.pop(session_id).session, why)
+        )
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    def _is_taken(self, shared: SharedSession) -> bool:
+        """True where another process has it; this one had been stopped, or cut off."""
+        holds: Any = getattr(self._agent.store, "holds", None)
+        return holds is not None and not holds(shared.session)
 
     def _is_left(self, shared: SharedSession) -> bool:
         return shared.editor is None and not shared.arrivals and not shared.session.busy

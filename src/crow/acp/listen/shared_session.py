@@ -235,6 +235,11 @@ class SharedSession:
         self._change.set()
         self._change = asyncio.Event()
 
+    @property
+    def has_news(self) -> bool:
+        """True where something happened since the last editor left."""
+        return self.editor is None and self._left.since < self._journal.position()
+
     # what happens
 
     def prompted(self, run: RunContext, message: UserMessage) -> None:

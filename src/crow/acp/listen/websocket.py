@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 Batch = tuple[bytes, Callable[[], object]]
 
 
-async def speak(websocket: WebSocket, hub: Hub) -> None:
-    """Serve one client for as long as its socket is open."""
+async def speak(websocket: WebSocket, hub: Hub, *, is_node: bool) -> None:
+    """Serve one client, or another node's, for as long as its socket is open."""
     batches: asyncio.Queue[Batch] = asyncio.Queue()
     queue = SendQueue(lambda data, written: batches.put_nowait((data, written)))
-    connection = hub.connect(queue)
+    connection = hub.connect(queue, is_node=is_node)
     if connection is None:
         refusal = JSONResponse({"error": "too many clients are connected"}, 503)
         await websocket.send_denial_response(refusal)

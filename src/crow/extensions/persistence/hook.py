@@ -134,6 +134,18 @@ class PersistenceHook:
 
     # the store
 
+    def announce(self, address: str) -> bool:
+        """Say where other machines reach this process, for those that want what is open here.
+
+        False where the store is this machine's alone, and nobody else is told.
+        """
+        return self._place.announce(address)
+
+    def holds(self, session: Session) -> bool:
+        """False for an open session that another process has taken over."""
+        log = self._log.get(session)
+        return log is None or log.lease is None or not log.lease.is_lost
+
     @cached_property
     def _stored(self) -> StoredSessions:
         from crow.extensions.persistence.stored import StoredSessions

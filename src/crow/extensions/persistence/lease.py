@@ -40,7 +40,12 @@ class Piece:
 
 
 class Claim(Protocol):
-    """The right to write one session, and what of it is no record yet."""
+    """The right to write one session, and what of it is no record yet.
+
+    ``is_lost`` is true as soon as it is known that another has the session.
+    """
+
+    is_lost: bool
 
     def stream(self, piece: Piece) -> None:
         """Keep streamed text, until `reached`. Raises ``OSError`` where the disk is full."""
@@ -70,10 +75,11 @@ class Claim(Protocol):
 class Lease:
     """A held lock; `release` it. Taken with `take`."""
 
-    __slots__ = ("__weakref__", "_close", "_empty", "_fd", "_streaming", "path")
+    __slots__ = ("__weakref__", "_close", "_empty", "_fd", "_streaming", "is_lost", "path")
 
     def __init__(self, path: Path, fd: int) -> None:
         self.path = path
+        self.is_lost = False
         self._fd = fd
         self._empty = os.fstat(fd).st_size == 0
         self._streaming = False

@@ -44,6 +44,10 @@ class Place(Protocol):
         """Its file, where it is one."""
         ...
 
+    def announce(self, address: str) -> bool:
+        """Say where other machines reach this process; False where no other machine is told."""
+        ...
+
     def exists(self) -> bool:
         """False where nothing can ever have been stored."""
         ...

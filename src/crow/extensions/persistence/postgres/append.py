@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crow import SessionInUse
-from crow.extensions.persistence.postgres.claim import RowClaim, lost
 from crow.extensions.persistence.session_log import Batch, now
 
 if TYPE_CHECKING:
+    from crow.extensions.persistence.postgres.claim import RowClaim
     from crow.extensions.persistence.postgres.connection import PostgresConnection
     from crow.extensions.persistence.sql import Value
 
@@ -54,7 +53,7 @@ def append(connection: PostgresConnection, batch: Batch, claim: RowClaim) -> boo
             values += state
     is_held, is_there = connection.execute("".join([*sql, FOUND]), values).fetchone() or (0, 0)
     if not is_held:
-        raise SessionInUse(lost(batch.session_id))
+        raise claim.taken_over()
     return bool(is_there)
 
 

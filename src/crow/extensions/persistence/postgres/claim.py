@@ -36,10 +36,11 @@ PIECES = 0.25
 PATIENCE = 3.0
 
 TAKE = """
-INSERT INTO leases (session, epoch, owner, who, until)
-VALUES (?1, 1, ?2, ?3, clock_timestamp() + ?4 * interval '1 second')
+INSERT INTO leases (session, epoch, owner, who, until, address)
+VALUES (?1, 1, ?2, ?3, clock_timestamp() + ?4 * interval '1 second', ?6)
 ON CONFLICT (session) DO UPDATE SET
-    epoch = leases.epoch + 1, owner = excluded.owner, who = excluded.who, until = excluded.until
+    epoch = leases.epoch + 1, owner = excluded.owner, who = excluded.who, until = excluded.until,
+    address = excluded.address
 WHERE leases.owner IN ('', ?5) OR leases.until < clock_timestamp() AND (
     leases.until > pg_postmaster_start_time()
     OR clock_timestamp() > pg_postmaster_start_time() + ?4 * interval '1 second'
@@ -49,7 +50,7 @@ RETURNING epoch
 """A lease that ran out while the database was down can be renewed first by who holds it."""
 
 HELD = (
-    "SELECT owner, who, greatest(0, extract(epoch FROM until - clock_timestamp()))::bigint"
+    "SELECT owner, who, greatest(0, extract(epoch FROM until - clock_timestamp()))::bigint, address"
     " FROM leases WHERE session = ? AND owner <> ''"
 )
 GUARD = "SELECT 1 FROM leases WHERE session = ? AND epoch = ? FOR SHARE"
@@ -73,13 +74,14 @@ RELEASE = (
 class RowClaim:
     """A held claim; `release` it."""
 
-    __slots__ = ("_claims", "_lines", "epoch", "is_dirty", "session_id", "streams")
+    __slots__ = ("_claims", "_lines", "epoch", "is_dirty", "is_lost", "session_id", "streams")
 
     def __init__(self, claims: Claims, session_id: str, epoch: int) -> None:
         self.session_id = session_id
         self.epoch = epoch
         self.is_dirty = epoch > 1
         self.streams = False
+        self.is_lost = False
         self._claims = claims
         self._lines: list[str] = []
 
@@ -111,7 +113,12 @@ class RowClaim:
     def guard(self, connection: PostgresConnection) -> None:
         """Hold it until the transaction ends. Raises `SessionInUse` where another does."""
         if connection.execute(GUARD, (self.session_id, self.epoch)).get is None:
-            raise SessionInUse(lost(self.session_id))
+            raise self.taken_over()
+
+    def taken_over(self) -> SessionInUse:
+        """Another has it by now; the error that says so."""
+        self.is_lost = True
+        return SessionInUse(lost(self.session_id))
 
     def release(self) -> None:
         """Let others have the session, now or as soon as the database is there again."""
@@ -131,7 +138,10 @@ class RowClaim:
 
 
 class Claims:
-    """All claims that a place holds, and their thread, which lives while there are any."""
+    """All claims that a place holds, and their thread, which lives while there are any.
+
+    ``address`` is where other machines reach this process, stored with what is claimed from now on.
+    """
 
     def __init__(
         self,
@@ -140,6 +150,7 @@ class Claims:
         lease: float = LEASE,
     ) -> None:
         self.lease = lease
+        self.address = ""
         self._connect = connect
         self._borrow = borrow
         self._owner = f"{_life_of(os.getpid())} {uuid.uuid4().hex}"
@@ -155,17 +166,21 @@ class Claims:
         """Claim a session. Raises `SessionInUse` where another holds it."""
         dead = ""
         while True:
-            values = (session_id, self._owner, self._who, self.lease, dead or self._owner + "!")
+            who = (session_id, self._owner, self._who)
+            values = (*who, self.lease, dead or self._owner + "!", self.address)
             epoch = connection.execute(TAKE, values).get
             if epoch is not None:
                 return self._hold(RowClaim(self, session_id, epoch))
-            owner, who, left = connection.execute(HELD, (session_id,)).fetchone() or ("", "", 0)
+            held = connection.execute(HELD, (session_id,)).fetchone()
+            owner, holder, left, address = held or ("", "", 0, "")
             if not owner or (_is_dead(owner) and owner != dead):
                 dead = owner
                 continue
             raise SessionInUse(
-                f"the session {session_id} is in use by {who}: close it there, or fork it (where "
-                f"that machine is gone, try again in {left + 1} seconds)"
+                f"the session {session_id} is in use by {holder}: close it there, or fork it "
+                f"(where that machine is gone, try again in {left + 1} seconds)",
+                address=address,
+                left=left + 1,
             )
 
     def _hold(self, claim: RowClaim) -> RowClaim:
@@ -260,7 +275,7 @@ class Claims:
         there = {row[0] for row in renewed}
         for claim in held:
             if claim.session_id not in there:
-                logger.warning(lost(claim.session_id))
+                logger.warning(str(claim.taken_over()))
                 with self._lock:
                     self._held.pop(claim.session_id, None)
 

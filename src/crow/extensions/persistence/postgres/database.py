@@ -82,6 +82,11 @@ class Postgres:
         """None: its connections explain them."""
         return ()
 
+    def announce(self, address: str) -> bool:
+        """Tell whoever wants a session that is open here where to find this process."""
+        self._claims.address = address
+        return True
+
     def exists(self) -> bool:
         """True: only the database itself knows."""
         return True
@@ -201,7 +206,7 @@ class Postgres:
         """Who holds a session's claim, as far as the database knows."""
         connection = self.read()
         try:
-            _, who, left = connection.execute(HELD, (session_id,)).fetchone() or ("", "", 0)
+            _, who, left, _ = connection.execute(HELD, (session_id,)).fetchone() or ("", "", 0, "")
         finally:
             connection.close()
         return who if left else ""

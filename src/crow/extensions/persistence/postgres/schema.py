@@ -110,7 +110,9 @@ CREATE TABLE pieces (
 CREATE INDEX pieces_session ON pieces (session);
 """
 
-MIGRATIONS: tuple[str, ...] = (BEGINNING,)
+ADDRESSES = "ALTER TABLE leases ADD COLUMN address text NOT NULL DEFAULT ''"
+
+MIGRATIONS: tuple[str, ...] = (BEGINNING, ADDRESSES)
 """Step n makes version n + 1 of version n; a step that was released is never changed."""
 
 LOCK = 0x63726F77

@@ -1,0 +1,168 @@
+"""Several servers on one PostgreSQL: each takes any session, and clients go from one to another."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.acp.listen.conftest import Server
+from tests.postgres import postgres
+
+from crow.testing import FakeEditor
+
+__all__ = ["postgres"]
+
+OVER = {"crow": {"running": False}}
+Start = Callable[..., Server]
+
+
+@pytest.fixture
+def node(postgres: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
+    """Starts a node of a cluster whose store is new."""
+    store, started = postgres.database(), list[Server]()
+
+    def run(*options: str, **others: Any) -> Server:
+        home = tmp_path_factory.mktemp("node")
+        started.append(Server(home, *options, store=store, **others))
+        return started[-1]
+
+    yield run
+    for each in started:
+        each.process.kill()
+        each.close()
+
+
+async def exists(path: Path) -> None:
+    while not path.exists():  # noqa: ASYNC110 - no event tells of it
+        await asyncio.sleep(0.02)
+
+
+@contextlib.asynccontextmanager
+async def prompting(editor: FakeEditor, session: str, text: str) -> AsyncGenerator[None]:
+    """A prompt whose answer this client will not get."""
+    task = asyncio.create_task(editor.prompt(session, text))
+    yield
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+
+async def test_a_session_goes_from_node_to_node_with_its_clients(
+    node: Start, tmp_path: Path
+) -> None:
+    nodes = [node("--allow", "Bash"), node("--allow", "Bash")]
+    first = FakeEditor()
+    async with first.dialed(nodes[0].ws):
+        session = await first.new_session(tmp_path)
+        await first.prompt(session, "Run `echo 0`")
+    for number in range(1, 5):
+        scheme = "http" if number > 2 else "ws"
+        later = FakeEditor()
+        async with later.dialed(nodes[number % 2].url(scheme)):
+            (info,) = (await later.connection.list_sessions(str(tmp_path))).sessions
+            assert info.session_id == session
+            await later.connection.load_session(str(tmp_path), session)
+            assert len(later.cards()) == number
+            reply = await later.prompt(session, f"Run `echo {number}`")
+            assert reply.stop_reason == "end_turn"
+            assert [card["title"] for card in later.cards()][-1] == f"echo {number}"
+
+
+async def test_two_clients_of_two_nodes_share_a_session(node: Start, tmp_path: Path) -> None:
+    here, there = node("--allow", "Bash"), node("--allow", "Bash")
+    holder, watcher = FakeEditor(), FakeEditor()
+    async with holder.dialed(here.ws), watcher.dialed(there.http):
+        session = await holder.new_session(tmp_path)
+        await watcher.connection.load_session(str(tmp_path), session)
+        await watcher.wire.until(lambda: "you watch it" in watcher.text())
+        await holder.prompt(session, "Run `echo one`")
+        await watcher.saw("session_info_update", _meta=OVER)
+        assert holder.text().rpartition("I call")[2] in watcher.text()
+        assert watcher.cards()[0]["status"] == "completed"
+        await watcher.prompt(session, "/pen")
+        assert (await watcher.prompt(session, "Run `echo two`")).stop_reason == "end_turn"
+        await holder.saw("session_info_update", _meta=OVER)
+        assert [card["title"] for card in holder.cards()] == ["echo one", "echo two"]
+
+
+@pytest.mark.parametrize("scheme", ["ws", "http"])
+async def test_a_client_that_comes_back_elsewhere_is_in_the_middle_of_its_turn(
+    node: Start, tmp_path: Path, waiting: str, scheme: str
+) -> None:
+    here, there = node("--allow", "Bash"), node("--allow", "Bash")
+    first, later = FakeEditor(), FakeEditor()
+    async with first.dialed(here.url(scheme)):
+        session = await first.new_session(tmp_path)
+        await first.prompt(session, "Run `echo before`")
+        async with prompting(first, session, waiting):
+            await exists(tmp_path / "on")
+    async with later.dialed(there.url(scheme)):
+        await later.connection.load_session(str(tmp_path), session)
+        await later.wire.until(lambda: later.cards()[-1]["status"] == "in_progress")
+        said = [u["content"]["text"] for u in later.updates("user_message_chunk")]
+        assert said == ["Run `echo before`", waiting]
+        (tmp_path / "go").touch()
+        await later.saw("session_info_update", _meta=OVER)
+        assert [card["status"] for card in later.cards()] == ["completed", "completed"]
+        assert later.text().count("the end") == 1
+        assert (await later.prompt(session, "Run `echo after`")).stop_reason == "end_turn"
+
+
+async def test_a_question_is_answered_and_a_turn_cancelled_from_another_node(
+    node: Start, tmp_path: Path, waiting: str
+) -> None:
+    here, there = node(), node()
+    first = FakeEditor(silent=["session/request_permission"])
+    later = FakeEditor(permissions=["allow_once"])
+    async with first.dialed(here.ws):
+        session = await first.new_session(tmp_path)
+        async with prompting(first, session, waiting):
+            await first.saw("tool_call")
+    async with later.dialed(there.ws):
+        await later.connection.resume_session(session, str(tmp_path))
+        await exists(tmp_path / "on")
+        assert len(later.asked) == 1
+        await later.cancel(session)
+        await later.saw("session_info_update", _meta=OVER)
+        assert [card["status"] for card in later.cards()] == ["failed"]
+        assert (await later.prompt(session, "Run `echo on`")).stop_reason == "end_turn"
+
+
+async def test_a_node_is_killed_and_its_session_goes_on_where_the_client_comes_back(
+    node: Start, tmp_path: Path, waiting: str
+) -> None:
+    here, there = node("--allow", "Bash"), node("--allow", "Bash")
+    first, later = FakeEditor(), FakeEditor()
+    async with first.dialed(here.ws):
+        session = await first.new_session(tmp_path)
+        async with prompting(first, session, waiting):
+            await exists(tmp_path / "on")
+        here.process.kill()
+    async with later.dialed(there.ws):
+        await later.connection.load_session(str(tmp_path), session)
+        (card,) = later.cards()
+        assert card["status"] == "failed"
+        assert "outcome unknown" in str(card)
+        assert (await later.prompt(session, "Run `echo on`")).stop_reason == "end_turn"
+
+
+async def test_who_watches_a_node_die_goes_on_without_coming_back(
+    node: Start, tmp_path: Path, waiting: str
+) -> None:
+    here, there = node("--allow", "Bash"), node("--allow", "Bash")
+    first, later = FakeEditor(), FakeEditor()
+    async with first.dialed(here.ws), later.dialed(there.ws):
+        session = await first.new_session(tmp_path)
+        await later.connection.load_session(str(tmp_path), session)
+        await later.prompt(session, "/pen")
+        turn = asyncio.create_task(later.prompt(session, waiting))
+        await exists(tmp_path / "on")
+        here.process.kill()
+        assert (await turn).field_meta["crow"]["stopReason"] == "error"
+        assert "is gone" in later.text()
+        assert later.cards()[-1]["status"] == "failed"
+        assert "outcome unknown" in str(later.cards()[-1])
+        assert (await later.prompt(session, "Run `echo on`")).stop_reason == "end_turn"
+        assert later.cards()[-1]["title"] == "echo on"

@@ -222,7 +222,8 @@ class AcpAgent:
         editor = AcpClient(self.agent, self.connection, version, servers)
         editor.system_prompt = client_prompt(self.agent, params)
         editor.name = name_of(self._transport.hello)
-        editor.wants_pen = as_object(as_object(params.get("_meta")).get("crow")).get("pen") is True
+        wishes = as_object(as_object(params.get("_meta")).get("crow"))
+        editor.wants_pen, editor.goes_on = (wishes.get(name) is True for name in ("pen", "goOn"))
         return editor
 
     def content(self, params: Message, session: Session) -> Content:
@@ -291,6 +292,12 @@ class AcpAgent:
             if self.agent.commands_of(session):
                 editor.post(editor.projection.commands())
             session.spawn(self._look_for_models())
+            if editor.goes_on and self.access.has(session, editor):
+                from crow.acp.go_on import go_on
+
+                going = asyncio.create_task(go_on(self.agent, session, editor))
+                self.connection.tasks.add(going)
+                going.add_done_callback(self.connection.tasks.discard)
 
         editor.follow = follow
         answered = {**fields, **editor.projection.choices()}

@@ -42,7 +42,8 @@ class AcpClient:
 
     Holds events back until the client knows of the session (`release`), and between the end of
     a run and the moment its answer is queued. ``mcp_servers`` are the ones that the client named,
-    ``system_prompt`` is how and what it adds to the system message.
+    ``system_prompt`` is how and what it adds to the system message. ``wants_pen`` and ``goes_on``:
+    it takes the pen of the session that it opens, and has a turn go on there that was cut short.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class AcpClient:
         self.arrival: Arrival | None = None
         self.name = ""
         self.wants_pen = False
+        self.goes_on = False
         self._agent = agent
         self._connection = connection
         self._version = version

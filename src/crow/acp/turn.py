@@ -44,6 +44,11 @@ def answer(reply: Reply) -> Message:
     return result
 
 
+def over() -> Message:
+    """The update that ends a run for a client that has not asked for it, or came in its middle."""
+    return {"sessionUpdate": "session_info_update", "_meta": {"crow": {"running": False}}}
+
+
 def details(reply: Reply) -> Message:
     """What the protocol's stop reasons cannot say."""
     said: Message = {"stopReason": reply.stop_reason, "detail": reply.detail}

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
 from collections.abc import AsyncGenerator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.acp.listen.conftest import Server
+from acp.exceptions import RequestError
+from tests.acp.listen.conftest import TOKEN, Server
 from tests.postgres import postgres
 
 from crow.testing import FakeEditor
@@ -148,6 +150,28 @@ async def test_a_node_is_killed_and_its_session_goes_on_where_the_client_comes_b
         assert (await later.prompt(session, "Run `echo on`")).stop_reason == "end_turn"
 
 
+async def test_a_turn_that_was_cut_short_goes_on_where_the_client_asks_for_that(
+    node: Start, tmp_path: Path, waiting: str
+) -> None:
+    here, there = node("--allow", "Bash"), node("--allow", "Bash")
+    first, later = FakeEditor(), FakeEditor()
+    async with first.dialed(here.ws):
+        session = await first.new_session(tmp_path)
+        async with prompting(first, session, waiting):
+            await exists(tmp_path / "on")
+        here.process.kill()
+    async with later.dialed(there.ws):
+        await later.connection.resume_session(session, str(tmp_path), crow={"goOn": True})
+        await later.saw("session_info_update", _meta=OVER)
+        said = [each["content"]["text"] for each in later.updates("user_message_chunk")]
+        assert len(said) == 1
+        assert said[0].startswith("Go on with what you were doing")
+        assert "I do not understand" in later.text()
+        await later.connection.load_session(str(tmp_path), session, crow={"goOn": True})
+        assert (await later.prompt(session, "Hello")).stop_reason == "end_turn"
+        assert [each.get("_meta") for each in later.updates("session_info_update")].count(OVER) == 1
+
+
 async def test_who_watches_a_node_die_goes_on_without_coming_back(
     node: Start, tmp_path: Path, waiting: str
 ) -> None:
@@ -160,9 +184,90 @@ async def test_who_watches_a_node_die_goes_on_without_coming_back(
         turn = asyncio.create_task(later.prompt(session, waiting))
         await exists(tmp_path / "on")
         here.process.kill()
-        assert (await turn).field_meta["crow"]["stopReason"] == "error"
+        answered = (await turn).field_meta or {}
+        assert answered["crow"]["stopReason"] == "error"
         assert "is gone" in later.text()
         assert later.cards()[-1]["status"] == "failed"
         assert "outcome unknown" in str(later.cards()[-1])
         assert (await later.prompt(session, "Run `echo on`")).stop_reason == "end_turn"
         assert later.cards()[-1]["title"] == "echo on"
+
+
+async def test_sessions_are_named_put_away_and_deleted_from_any_node(
+    node: Start, tmp_path: Path
+) -> None:
+    here, there = node(), node()
+    first, later = FakeEditor(), FakeEditor()
+    async with later.dialed(there.ws):
+        async with first.dialed(here.ws):
+            session = await first.new_session(tmp_path)
+            await first.prompt(session, "Hello")
+            named = {"sessionId": session, "title": "Greetings"}
+            assert "error" not in await later.wire.request("session/set_title", named)
+            refused = await later.wire.request("session/archive", {"sessionId": session})
+            assert "goes on in another client" in refused["error"]["message"]
+            await first.prompt(session, "Hello again")
+        (info,) = (await later.connection.list_sessions(str(tmp_path))).sessions
+        assert info.title == "Greetings"
+        archived = {"archived": "only"}
+        put_away = await later.wire.request("session/list", archived)
+        assert [each["sessionId"] for each in put_away["result"]["sessions"]] == []
+        while "error" in await later.wire.request("session/archive", {"sessionId": session}):
+            pass  # the other node has not noticed yet that its client left
+        put_away = await later.wire.request("session/list", archived)
+        assert [each["sessionId"] for each in put_away["result"]["sessions"]] == [session]
+        await later.connection.delete_session(session)
+        assert (await later.connection.list_sessions(str(tmp_path))).sessions == []
+
+
+@pytest.mark.parametrize(
+    "started, said",
+    [
+        ({"options": ["--node-url", "http://127.0.0.1:9/acp"]}, "Connect call failed"),
+        ({"token": "another-token-for-tests"}, "start all of them with the same token"),
+    ],
+)
+async def test_a_node_that_cannot_be_reached_is_told_in_one_line(
+    node: Start, tmp_path: Path, started: dict[str, Any], said: str
+) -> None:
+    here = node(*started.get("options", ()), token=started.get("token", TOKEN))
+    there = node()
+    first, later = FakeEditor(), FakeEditor()
+    async with first.dialed(here.ws), later.dialed(there.ws):
+        session = await first.new_session(tmp_path)
+        with pytest.raises(RequestError) as error:
+            await later.connection.load_session(str(tmp_path), session)
+        assert error.value.code == -32600
+        assert f"the session {session} is in use by" in str(error.value)
+        assert said in str(error.value)
+        assert TOKEN not in str(error.value)
+        await first.prompt(session, "Hello")
+
+
+@pytest.mark.slow
+async def test_a_node_that_was_stopped_for_longer_than_its_lease_stores_nothing_and_says_so(
+    node: Start, tmp_path: Path, waiting: str
+) -> None:
+    here, there = node("--allow", "Bash"), node("--allow", "Bash")
+    first, later = FakeEditor(), FakeEditor()
+    async with first.dialed(here.ws), later.dialed(there.ws):
+        session = await first.new_session(tmp_path)
+        turn = asyncio.create_task(first.prompt(session, waiting))
+        await exists(tmp_path / "on")
+        here.process.send_signal(signal.SIGSTOP)
+        await later.connection.load_session(str(tmp_path), session)
+        assert "outcome unknown" in str(later.cards()[-1])
+        await later.prompt(session, "Run `echo mine`")
+        (tmp_path / "go").touch()
+        here.process.send_signal(signal.SIGCONT)
+        await turn
+        await first.wire.until(lambda: "not been heard of" in first.text())
+        with pytest.raises(RequestError, match="has the pen"):
+            await first.prompt(session, "Run `echo yours`")
+        await first.prompt(session, "/pen")
+        assert (await first.prompt(session, "Run `echo yours`")).stop_reason == "end_turn"
+    last = FakeEditor()
+    async with last.dialed(there.ws):
+        await last.connection.load_session(str(tmp_path), session)
+        assert [card["title"] for card in last.cards()] == ["sh wait.sh", "echo mine", "echo yours"]
+        assert "the end" not in last.text()

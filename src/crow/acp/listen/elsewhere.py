@@ -15,8 +15,8 @@ from crow.acp.errors import Refusal, in_use
 from crow.acp.initialize import DRAFT_VERSION, version_of
 from crow.acp.jsonrpc import INTERNAL_ERROR, Message
 from crow.acp.listen.node import LET_GO
-from crow.acp.listen.shared_session import over
 from crow.acp.listen.upstream import UnreachableError, Upstream
+from crow.acp.turn import over
 from crow.core.errors import SessionInUse
 
 if TYPE_CHECKING:
@@ -32,10 +32,8 @@ MARGIN = 2.0
 """Seconds by which the end of a lease is seen to move where its holder renews it."""
 TRIES = 60
 """How often a session is tried to be had; in half a minute a lease ends, or is renewed."""
-GONE = (
-    "The node that worked on this session ({url}) is gone. What ran there has an unknown outcome; "
-    "the session goes on here with what you say next."
-)
+GONE = "The node that worked on this session ({url}) is gone: it goes on here."
+UNKNOWN = " What ran there has an unknown outcome."
 MOVED = (
     "This session was taken over by another node, as this one had not been heard of for too long."
 )
@@ -125,7 +123,7 @@ class Elsewhere:
 
     async def _open(self, method: str, params: Message) -> Message:
         """Open a session here or there; waits out the lease of a node that is gone."""
-        lease = Lease()
+        held, lease = None, Lease()
         for _ in range(TRIES):
             try:
                 result = await self._here.answer(method, params)
@@ -137,7 +135,7 @@ class Elsewhere:
             try:
                 opened = await self._open_there(method, params, held.address)
             except UnreachableError as error:
-                if lease.is_renewed(held.left):
+                if error.is_alive or lease.is_renewed(held.left):
                     raise in_use(f"{held}; {held.address}: {error}") from error
                 await asyncio.sleep(PAUSE)
             else:
@@ -203,9 +201,10 @@ class Elsewhere:
             result.sent()
         there = self._there.get(session_id)
         if before is not None and (there is None or there.url != before.url):
-            for call_id in before.running.pop(session_id, ()):
+            ran = before.running.pop(session_id, set())
+            for call_id in ran:
                 self._client.post(session_id, unknown(call_id))
-            self._tell(session_id, GONE.format(url=before.url))
+            self._tell(session_id, GONE.format(url=before.url) + (UNKNOWN if ran else ""))
             self._client.post(session_id, over())
 
     async def _cut(self, method: str, session_id: str, error: Exception) -> Message:

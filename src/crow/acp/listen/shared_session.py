@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from crow.acp.listen.journal import Journal
 from crow.acp.subagents import Hired, hired
+from crow.acp.turn import over
 from crow.core.events import (
     Event,
     Notice,
@@ -27,7 +28,6 @@ from crow.core.frozen import frozen
 
 if TYPE_CHECKING:
     from crow.acp.client import AcpClient
-    from crow.acp.jsonrpc import Message
     from crow.core.hooks.context import RunContext
     from crow.core.ports import Files, PermissionRequest, Question, Terminals
     from crow.core.session import Session
@@ -397,8 +397,3 @@ def without_terminal(event: Event) -> Event | None:
             return replace(event, result=replace(event.result, terminal=None))
         case _:
             return event
-
-
-def over() -> Message:
-    """The update that tells who joined a run in its middle that it is over."""
-    return {"sessionUpdate": "session_info_update", "_meta": {"crow": {"running": False}}}

@@ -30,7 +30,14 @@ OPEN = ("pending", "in_progress")
 
 
 class UnreachableError(Exception):
-    """A node cannot be reached, or is gone; the text says why."""
+    """A node cannot be reached, or is gone; the text says why.
+
+    ``is_alive``: it answers, and keeps what it has, so that there is nothing to wait for.
+    """
+
+    def __init__(self, text: str, *, is_alive: bool = False) -> None:
+        super().__init__(text)
+        self.is_alive = is_alive
 
 
 class Upstream:
@@ -68,9 +75,11 @@ class Upstream:
     ) -> Upstream:
         """Connect to another node as a client that said ``hello``. Raises `UnreachableError`."""
         from websockets.asyncio.client import connect
+        from websockets.exceptions import InvalidStatus
 
         if url == node.url:
-            raise UnreachableError("that is where this node is: each needs a --node-url of its own")
+            said = "that is where this node is: each needs a --node-url of its own"
+            raise UnreachableError(said, is_alive=True)
         try:
             async with asyncio.timeout(PATIENCE):
                 socket = await connect(
@@ -89,9 +98,11 @@ class Upstream:
         except Exception as error:
             if not is_failure(error):
                 raise
-            raise UnreachableError(explained(error)) from error
+            refused = isinstance(error, InvalidStatus)
+            raise UnreachableError(explained(error), is_alive=refused) from error
         if "error" in greeted:
-            raise UnreachableError(f"it does not take this client: {greeted['error']['message']}")
+            said = f"it does not take this client: {greeted['error']['message']}"
+            raise UnreachableError(said, is_alive=True)
         return cls(url, socket, client, ended)
 
     async def request(self, method: str, params: Message, *, is_last: bool = True) -> Message:

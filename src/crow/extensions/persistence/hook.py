@@ -295,7 +295,7 @@ class PersistenceHook:
             await ctx.emit(Notice(notice, "warning", "persistence"))
         if log.trouble:
             await self._retry(ctx, log)
-        if log.trouble and self.required:
+        if log.trouble and (self.required or not self.holds(ctx.session)):
             log.failure = log.trouble
             ctx.stop(log.trouble, stop_reason="error")
         elif log.trouble:

@@ -305,8 +305,11 @@ def _life_of(pid: int) -> str:
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         space = str(Path("/proc/self/ns/pid").readlink())
-        started = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
+        state, *rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        started = rest[18]
+    except (OSError, IndexError, ValueError):
+        return f"- - {pid} -"
+    if state in "ZX":  # nobody has asked yet how it ended
         return f"- - {pid} -"
     return f"{boot} {space} {pid} {started}"
 

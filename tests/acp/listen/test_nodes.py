@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shutil
 import signal
+import socket
+import subprocess
 from collections.abc import AsyncGenerator, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -271,3 +274,67 @@ async def test_a_node_that_was_stopped_for_longer_than_its_lease_stores_nothing_
         await last.connection.load_session(str(tmp_path), session)
         assert [card["title"] for card in last.cards()] == ["sh wait.sh", "echo mine", "echo yours"]
         assert "the end" not in last.text()
+
+
+HAPROXY = """
+defaults
+  mode http
+  timeout connect 5s
+  timeout client 1m
+  timeout server 1m
+  option http-server-close
+frontend all
+  bind 127.0.0.1:{port}
+  default_backend nodes
+backend nodes
+  balance roundrobin
+{nodes}
+"""
+
+
+@pytest.fixture
+def balanced(tmp_path: Path) -> Iterator[Callable[..., str]]:
+    """Starts haproxy, which sends each request to the next node; its URL."""
+    program = shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin")
+    if program is None:
+        pytest.skip("haproxy is not installed")
+    started = list[subprocess.Popen[bytes]]()
+
+    def run(scheme: str, *nodes: Server) -> str:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        lines = [f"  server s{n} {s.place[0]}:{s.place[1]}" for n, s in enumerate(nodes)]
+        file = tmp_path / "haproxy.cfg"
+        file.write_text(HAPROXY.format(port=port, nodes="\n".join(lines)))
+        started.append(subprocess.Popen([program, "-f", str(file)], stdin=subprocess.DEVNULL))
+        while True:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                return f"{scheme}://127.0.0.1:{port}/acp?token={TOKEN}"
+
+    yield run
+    for each in started:
+        each.kill()
+        each.wait()
+
+
+@pytest.mark.parametrize("scheme", ["http", "ws"])
+async def test_behind_a_balancer_that_sends_each_request_elsewhere_all_is_as_with_one_node(
+    node: Start, balanced: Callable[..., str], tmp_path: Path, waiting: str, scheme: str
+) -> None:
+    url = balanced(scheme, node(), node(), node())
+    first, watcher, later = FakeEditor(), FakeEditor(), FakeEditor()
+    async with first.dialed(url), watcher.dialed(url):
+        session = await first.new_session(tmp_path)
+        reply = await first.prompt(session, "Create a file called test.txt")
+        assert reply.stop_reason == "end_turn"
+        assert len(first.asked) == 1
+        await watcher.connection.load_session(str(tmp_path), session)
+        assert watcher.cards()[0]["status"] == "completed"
+        async with prompting(first, session, waiting):
+            await exists(tmp_path / "on")
+    async with later.dialed(url):
+        await later.connection.load_session(str(tmp_path), session)
+        await later.wire.until(lambda: later.cards()[-1]["status"] == "in_progress")
+        await later.cancel(session)
+        await later.saw("session_info_update", _meta=OVER)
+        assert (await later.prompt(session, "Read the file test.txt")).stop_reason == "end_turn"

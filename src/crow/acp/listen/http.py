@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse, Response
 
 from crow.acp.jsonrpc import LIMIT, Message, as_object, decode, encode
 from crow.acp.listen.delivery import NEEDS_SESSION, Delivery
+from crow.acp.listen.forward import Forwarding, home_of
 from crow.acp.listen.remote_client import RemoteClient, is_greeting
 from crow.acp.listen.stream import Stream
 
@@ -39,10 +40,13 @@ class Exchange:
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
+        self._forwarding = Forwarding(hub.node) if hub.node is not None else None
 
     async def answer(self, request: Request) -> Response:
-        """The response to any of them."""
+        """The response to any of them, from the node that the connection is of."""
         try:
+            if (forwarded := await self._from_elsewhere(request)) is not None:
+                return forwarded
             match request.method:
                 case "POST":
                     return await self._post(request)
@@ -52,6 +56,15 @@ class Exchange:
                     return self._get(request)
         except Refused as refused:
             return JSONResponse({"error": str(refused)}, refused.status)
+
+    async def _from_elsewhere(self, request: Request) -> Response | None:
+        connection_id = request.headers.get(CONNECTION, "")
+        if self._hub.node is None or self._forwarding is None or self._hub.find(connection_id):
+            return None
+        url = home_of(connection_id, self._hub.node)
+        if url is None:
+            return None
+        return await self._forwarding.answer(request, url, await whole(request))
 
     async def _post(self, request: Request) -> Response:
         """Take one message; only ``initialize`` is answered here."""

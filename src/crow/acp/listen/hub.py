@@ -29,6 +29,7 @@ class Hub:
     """Serves an agent to at most ``MOST`` clients at a time.
 
     A client over HTTP that reads no stream and sends nothing for ``GRACE`` seconds is gone.
+    ``node`` is this one of several servers, None where it is the only one.
     """
 
     def __init__(
@@ -37,7 +38,7 @@ class Hub:
         self._agent = agent
         self._pool = pool
         self._offer = offer
-        self._node = node
+        self.node = node
         self._connections: dict[str, RemoteClient] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -46,7 +47,7 @@ class Hub:
         if len(self._connections) >= MOST and not is_node:
             return None
         connection = RemoteClient(
-            self._agent, self._pool, self._offer, sink, self._node, is_node=is_node
+            self._agent, self._pool, self._offer, sink, self.node, is_node=is_node
         )
         self._connections[connection.id] = connection
         task = asyncio.create_task(connection.serve(), name="crow-acp-connection")

@@ -13,6 +13,7 @@ from crow.acp.dispatch import Dispatcher
 from crow.acp.initialize import AgentCapabilities, initialize
 from crow.acp.jsonrpc import Message
 from crow.acp.listen.elsewhere import Elsewhere
+from crow.acp.listen.forward import with_home
 from crow.acp.listen.neighbour import Neighbour
 from crow.acp.listen.session_pool import SharedAccess
 from crow.acp.send_queue import MessageSink
@@ -42,7 +43,7 @@ class RemoteClient:
         *,
         is_node: bool = False,
     ) -> None:
-        self.id = secrets.token_hex(16)
+        self.id = with_home(secrets.token_hex(16), node)
         self.offer = offer
         self.hello: Message = {}
         self.sink = sink

@@ -38,7 +38,7 @@ from crow.acp.jsonrpc import INTERNAL_ERROR, Message, as_object
 from crow.acp.mcp_servers import McpServers
 from crow.acp.prompts import is_command
 from crow.acp.providers import Providers
-from crow.acp.session_access import PEN, SessionAccess, SoleClient
+from crow.acp.session_access import PEN, SessionAccess, SoleClient, is_taken_over
 from crow.acp.stored import StoredSessions
 from crow.acp.trace_context import note_trace
 from crow.acp.turn import answer, explain, is_unconfigured, title_of
@@ -257,6 +257,9 @@ class AcpAgent:
         if self.agent.store is None:
             raise unknown_method(details="this agent stores no sessions")
         editor = self._editor(params)
+        known = self.agent.sessions.get(session_id)
+        if known is not None and is_taken_over(known):
+            await self.agent.close_session(known)
         was_open = session_id in self.agent.sessions
         async with self.access.opening(session_id) as found_open:
             session = found_open

@@ -198,9 +198,13 @@ class AcpClient:
         """True where both speak for the same connection."""
         return self._connection is other._connection
 
+    def warn(self, text: str) -> None:
+        """Tell the user something, even beside a turn."""
+        self.tell(self.projection.updates(Notice(text, "warning")))
+
     def tell_of_pen(self, text: str, holder: str, *, is_own: bool) -> None:
         """Tell who has the pen from now on: a person in words, even beside a turn."""
-        self.tell(self.projection.updates(Notice(text, "warning")))
+        self.warn(text)
         pen = {"crow": {"pen": {"holder": holder, "isYours": is_own}}}
         self.post({"sessionUpdate": "session_info_update", "_meta": pen})
 

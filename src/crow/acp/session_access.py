@@ -12,6 +12,15 @@ PEN = "pen"
 """The command that takes the pen."""
 
 
+def is_taken_over(session: Session) -> bool:
+    """True for an open session that another process has by now, as far as the store knows.
+
+    This process had been stopped, or was cut off, for longer than it holds a session.
+    """
+    holds: Any = getattr(session.store, "holds", None)
+    return holds is not None and not holds(session)
+
+
 class SessionAccess(Protocol):
     """The sessions of one client among those of an agent."""
 

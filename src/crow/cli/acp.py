@@ -65,8 +65,10 @@ def main(options: argparse.Namespace, out: Output) -> int:
         from crow.cli.listening import listen
 
         return listen(options, lambda: build(options, out), offer_of(options), out)
-    if options.token is not None or options.token_file is not None:
-        raise UsageError("--token and --token-file are for --listen (see crow acp --help)")
+    if (options.token, options.token_file, options.node_url) != (None, None, None):
+        raise UsageError(
+            "--token, --token-file and --node-url are for --listen (see crow acp --help)"
+        )
     from crow.acp import serve_stdio
 
     return serve_stdio(lambda: build(options, out), offer_of(options))

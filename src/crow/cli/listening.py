@@ -74,12 +74,26 @@ def listen(
         return Node(token, node_url(options.node_url, real)) if given is not None else None
 
     given = token_of(options.token, options.token_file)
+    if given is None and options.node_url is not None:
+        raise UsageError(
+            "--node-url: nodes know each other by a token that all of them have: choose one with "
+            "--token-file, --token or CROW_ACP_TOKEN"
+        )
     if given is None and not address.is_loopback:
         raise UsageError(
             f"others than this machine can reach {address.host}: choose a token for them with "
             "--token, --token-file or CROW_ACP_TOKEN"
         )
     token = given or new_token()
+
+    def ready(real: Address, node: Node | None) -> None:
+        """Tell where to connect, and what the server is among others."""
+        out.note(announcement(real, token, is_secret=given is not None))
+        if node is not None:
+            out.note(f"other nodes on the same store reach it at {node.url}")
+        elif options.node_url is not None:
+            out.error("--node-url: no other machine has the store of this one; set CROW_STORE")
+
     serve_listening(
         build,
         offer,
@@ -88,7 +102,7 @@ def listen(
         patience=options.away_timeout,
         idle=options.idle_timeout,
         find_node=find_node,
-        ready=lambda real: out.note(announcement(real, token, is_secret=given is not None)),
+        ready=ready,
     )
     return 0
 

@@ -264,7 +264,7 @@ async def test_a_node_that_was_stopped_for_longer_than_its_lease_stores_nothing_
         (tmp_path / "go").touch()
         here.process.send_signal(signal.SIGCONT)
         await turn
-        await first.wire.until(lambda: "not been heard of" in first.text())
+        await first.wire.until(lambda: "was not heard of" in first.text())
         with pytest.raises(RequestError, match="has the pen"):
             await first.prompt(session, "Run `echo yours`")
         await first.prompt(session, "/pen")

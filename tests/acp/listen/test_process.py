@@ -64,6 +64,12 @@ def test_a_port_that_is_in_use_is_told_in_one_line() -> None:
         (["--listen", "127.0.0.1:0", "--token", "short"], "at least 16 characters"),
         (["--listen", "127.0.0.1:0", "--token", "sixteen characters"], "letters, digits"),
         (["--token", "a-token-for-tests-only"], "are for --listen"),
+        (["--node-url", "http://10.0.0.7:8765/acp"], "are for --listen"),
+        (["--listen", "127.0.0.1:0", "--node-url", "http://10.0.0.7:8765/acp"], "choose one with"),
+        (
+            ["--listen", "127.0.0.1:0", "--token", "a-token-for-tests-only", "--node-url", "x"],
+            "--node-url wants http://HOST:PORT/acp",
+        ),
     ],
 )
 @pytest.mark.variants(3)

@@ -65,8 +65,8 @@ async def test_a_runner_that_was_thought_dead_appends_nothing(postgres: Server) 
         ran.append("act")
         return "done"
 
-    script = ("one", call("act"), "never")
-    zombie = Agent(ScriptedModel(*script), hooks=[PersistenceHook(address)], tools=[act])
+    model = ScriptedModel("one", call("act"), "never")
+    zombie = Agent(model, hooks=[PersistenceHook(address)], tools=[act])
     client = Witness()
     session = await zombie.new_session(client=client)
     await zombie.prompt(session, "first")
@@ -78,6 +78,8 @@ async def test_a_runner_that_was_thought_dead_appends_nothing(postgres: Server) 
         assert reply.stop_reason == "error"
         assert "was taken over by another process" in str(reply.error)
         assert ran == []
+        assert (await zombie.prompt(session, "again")).stop_reason == "error"
+        assert len(model.asked) == 1
         await heir.prompt(taken, "third")
     await zombie.close()
     kept = await store.load(session.id)

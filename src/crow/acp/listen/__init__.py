@@ -23,18 +23,19 @@ def serve_listening(
     *,
     patience: float,
     idle: float,
-    ready: Callable[[Address], object],
+    ready: Callable[[Address, Node | None], object],
     find_node: Callable[[Address], Node | None],
 ) -> None:
     """Serve the agent that ``build`` makes to clients over HTTP and WebSocket; for commands.
 
     Returns after SIGTERM or SIGINT, within a second; where something still runs, the process ends
-    here. ``ready`` is told the real address when clients can connect, and ``find_node`` says how
-    other nodes reach that, None where they do not. A question waits
-    ``patience`` seconds for a client that is gone, and a session that nobody uses is closed after
-    ``idle`` seconds. Raises `AddressError`, and what ``build`` raises.
+    here. ``ready`` is told the real address when clients can connect, and the node that the server
+    is among others; ``find_node`` says how others would reach it, None where they cannot. A
+    question waits ``patience`` seconds for a client that is gone, and a session that nobody uses
+    is closed after ``idle`` seconds. Raises `AddressError`, and what ``build`` raises.
     """
     import asyncio
+    from functools import partial
 
     from crow.acp.listen.guard import Guard
 
@@ -56,7 +57,7 @@ def serve_listening(
                 node,
                 patience=patience,
                 idle=idle,
-                ready=lambda: ready(real),
+                ready=partial(ready, real),
             )
         if not is_done:
             os._exit(0)

@@ -34,9 +34,6 @@ TRIES = 60
 """How often a session is tried to be had; in half a minute a lease ends, or is renewed."""
 GONE = "The node that worked on this session ({url}) is gone: it goes on here."
 UNKNOWN = " What ran there has an unknown outcome."
-MOVED = (
-    "This session was taken over by another node, as this one had not been heard of for too long."
-)
 CUT = "the node that worked on this is gone"
 
 
@@ -169,7 +166,6 @@ class Elsewhere:
     def follow(self, taken: set[str]) -> None:
         """Go on with sessions that were open here, and that other nodes have by now."""
         for session_id in taken & self._opened.keys() - self._there.keys():
-            self._tell(session_id, MOVED)
             self._move(session_id, None)
 
     def _lose(self, upstream: Upstream) -> None:

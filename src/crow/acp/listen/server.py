@@ -46,17 +46,19 @@ async def serve(
     *,
     patience: float,
     idle: float,
-    ready: Callable[[], object],
+    ready: Callable[[Node | None], object],
 ) -> bool:
     """Serve an agent on a socket until SIGTERM or SIGINT, then end within a second.
 
-    ``ready`` is called when clients can connect. False where something still runs.
+    ``ready`` is called when clients can connect, with the ``node`` where others are told of it.
+    False where something still runs.
     """
     quiet()
     before = asyncio.all_tasks()
     stop = asyncio.Event()
     pool = SessionPool(agent, patience=patience, idle=idle)
-    hub = Hub(agent, pool, offer, node if announced(agent, node) else None)
+    node = node if announced(agent, node) else None
+    hub = Hub(agent, pool, offer, node)
     server = Server(configuration(hub, guard))
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
@@ -64,7 +66,7 @@ async def serve(
     ticking = asyncio.create_task(tick(server))
     try:
         with hearing_signals(stop):
-            ready()
+            ready(node)
             async with hub.tidying():
                 await stop.wait()
     finally:

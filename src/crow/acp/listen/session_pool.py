@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from crow.acp.listen.shared_session import GIVEN, SharedSession
-from crow.acp.session_access import PEN
+from crow.acp.session_access import PEN, is_taken_over
 from crow.core.catalog import Command
 from crow.core.events import UserMessage
 from crow.core.messages import is_prompt
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 
 LEFT, TAKEN = "idle", "taken over"
+MOVED = "This session was taken over by another process, as this one was not heard of for too long."
 LOOK = 0.02
 
 
@@ -119,8 +120,9 @@ class SessionPool:
 
         Those that another process has taken over are closed, too; their ids.
         """
-        taken = {each.session.id for each in self._shared.values() if self._is_taken(each)}
+        taken = {each.session.id for each in self._shared.values() if is_taken_over(each.session)}
         for session_id in taken:
+            self._shared[session_id].warn(MOVED)
             self._close(session_id, TAKEN)
         now = asyncio.get_running_loop().time()
         idle = 0.0 if self._agent.store is None else self._idle  # nobody could come back
@@ -137,11 +139,6 @@ class SessionPool:
         )
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
-
-    def _is_taken(self, shared: SharedSession) -> bool:
-        """True where another process has it; this one had been stopped, or cut off."""
-        holds: Any = getattr(self._agent.store, "holds", None)
-        return holds is not None and not holds(shared.session)
 
     def _is_left(self, shared: SharedSession) -> bool:
         return shared.editor is None and not shared.arrivals and not shared.session.busy

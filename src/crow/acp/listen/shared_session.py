@@ -272,6 +272,11 @@ class SharedSession:
         while self.editor is editor and not editor.has_room:
             await self._unless_it_changes(editor.room())
 
+    def warn(self, text: str) -> None:
+        """Tell everybody who is here something, even beside a turn."""
+        for each in self._everybody():
+            each.warn(text)
+
     @property
     def shows_subagents(self) -> bool:
         """True where all that sub-agents say and do can be shown to somebody who is here."""

@@ -15,7 +15,10 @@ from typing import Any
 import pytest
 from acp.exceptions import RequestError
 from tests.acp.listen.conftest import TOKEN, Server
+from tests.acp.listen.test_draft import HELLO, Client
+from tests.acp.listen.test_node import two_clients
 from tests.postgres import postgres
+from websockets.asyncio.client import connect
 
 from crow.testing import FakeEditor
 
@@ -26,7 +29,7 @@ Start = Callable[..., Server]
 
 
 @pytest.fixture
-def node(postgres: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
+def spawn(postgres: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
     """Starts a node of a cluster whose store is new."""
     store, started = postgres.database(), list[Server]()
 
@@ -55,9 +58,9 @@ async def prompting(editor: FakeEditor, session: str, text: str) -> AsyncGenerat
 
 
 async def test_a_session_goes_from_node_to_node_with_its_clients(
-    node: Start, tmp_path: Path
+    spawn: Start, tmp_path: Path
 ) -> None:
-    nodes = [node("--allow", "Bash"), node("--allow", "Bash")]
+    nodes = [spawn("--allow", "Bash"), spawn("--allow", "Bash")]
     first = FakeEditor()
     async with first.dialed(nodes[0].ws):
         session = await first.new_session(tmp_path)
@@ -75,8 +78,8 @@ async def test_a_session_goes_from_node_to_node_with_its_clients(
             assert [card["title"] for card in later.cards()][-1] == f"echo {number}"
 
 
-async def test_two_clients_of_two_nodes_share_a_session(node: Start, tmp_path: Path) -> None:
-    here, there = node("--allow", "Bash"), node("--allow", "Bash")
+async def test_two_clients_of_two_nodes_share_a_session(spawn: Start, tmp_path: Path) -> None:
+    here, there = spawn("--allow", "Bash"), spawn("--allow", "Bash")
     holder, watcher = FakeEditor(), FakeEditor()
     async with holder.dialed(here.ws), watcher.dialed(there.http):
         session = await holder.new_session(tmp_path)
@@ -94,9 +97,9 @@ async def test_two_clients_of_two_nodes_share_a_session(node: Start, tmp_path: P
 
 @pytest.mark.parametrize("scheme", ["ws", "http"])
 async def test_a_client_that_comes_back_elsewhere_is_in_the_middle_of_its_turn(
-    node: Start, tmp_path: Path, waiting: str, scheme: str
+    spawn: Start, tmp_path: Path, waiting: str, scheme: str
 ) -> None:
-    here, there = node("--allow", "Bash"), node("--allow", "Bash")
+    here, there = spawn("--allow", "Bash"), spawn("--allow", "Bash")
     first, later = FakeEditor(), FakeEditor()
     async with first.dialed(here.url(scheme)):
         session = await first.new_session(tmp_path)
@@ -116,9 +119,9 @@ async def test_a_client_that_comes_back_elsewhere_is_in_the_middle_of_its_turn(
 
 
 async def test_a_question_is_answered_and_a_turn_cancelled_from_another_node(
-    node: Start, tmp_path: Path, waiting: str
+    spawn: Start, tmp_path: Path, waiting: str
 ) -> None:
-    here, there = node(), node()
+    here, there = spawn(), spawn()
     first = FakeEditor(silent=["session/request_permission"])
     later = FakeEditor(permissions=["allow_once"])
     async with first.dialed(here.ws):
@@ -136,9 +139,9 @@ async def test_a_question_is_answered_and_a_turn_cancelled_from_another_node(
 
 
 async def test_a_node_is_killed_and_its_session_goes_on_where_the_client_comes_back(
-    node: Start, tmp_path: Path, waiting: str
+    spawn: Start, tmp_path: Path, waiting: str
 ) -> None:
-    here, there = node("--allow", "Bash"), node("--allow", "Bash")
+    here, there = spawn("--allow", "Bash"), spawn("--allow", "Bash")
     first, later = FakeEditor(), FakeEditor()
     async with first.dialed(here.ws):
         session = await first.new_session(tmp_path)
@@ -154,9 +157,9 @@ async def test_a_node_is_killed_and_its_session_goes_on_where_the_client_comes_b
 
 
 async def test_a_turn_that_was_cut_short_goes_on_where_the_client_asks_for_that(
-    node: Start, tmp_path: Path, waiting: str
+    spawn: Start, tmp_path: Path, waiting: str
 ) -> None:
-    here, there = node("--allow", "Bash"), node("--allow", "Bash")
+    here, there = spawn("--allow", "Bash"), spawn("--allow", "Bash")
     first, later = FakeEditor(), FakeEditor()
     async with first.dialed(here.ws):
         session = await first.new_session(tmp_path)
@@ -176,9 +179,9 @@ async def test_a_turn_that_was_cut_short_goes_on_where_the_client_asks_for_that(
 
 
 async def test_who_watches_a_node_die_goes_on_without_coming_back(
-    node: Start, tmp_path: Path, waiting: str
+    spawn: Start, tmp_path: Path, waiting: str
 ) -> None:
-    here, there = node("--allow", "Bash"), node("--allow", "Bash")
+    here, there = spawn("--allow", "Bash"), spawn("--allow", "Bash")
     first, later = FakeEditor(), FakeEditor()
     async with first.dialed(here.ws), later.dialed(there.ws):
         session = await first.new_session(tmp_path)
@@ -197,9 +200,9 @@ async def test_who_watches_a_node_die_goes_on_without_coming_back(
 
 
 async def test_sessions_are_named_put_away_and_deleted_from_any_node(
-    node: Start, tmp_path: Path
+    spawn: Start, tmp_path: Path
 ) -> None:
-    here, there = node(), node()
+    here, there = spawn(), spawn()
     first, later = FakeEditor(), FakeEditor()
     async with later.dialed(there.ws):
         async with first.dialed(here.ws):
@@ -231,10 +234,10 @@ async def test_sessions_are_named_put_away_and_deleted_from_any_node(
     ],
 )
 async def test_a_node_that_cannot_be_reached_is_told_in_one_line(
-    node: Start, tmp_path: Path, started: dict[str, Any], said: str
+    spawn: Start, tmp_path: Path, started: dict[str, Any], said: str
 ) -> None:
-    here = node(*started.get("options", ()), token=started.get("token", TOKEN))
-    there = node()
+    here = spawn(*started.get("options", ()), token=started.get("token", TOKEN))
+    there = spawn()
     first, later = FakeEditor(), FakeEditor()
     async with first.dialed(here.ws), later.dialed(there.ws):
         session = await first.new_session(tmp_path)
@@ -249,9 +252,9 @@ async def test_a_node_that_cannot_be_reached_is_told_in_one_line(
 
 @pytest.mark.slow
 async def test_a_node_that_was_stopped_for_longer_than_its_lease_stores_nothing_and_says_so(
-    node: Start, tmp_path: Path, waiting: str
+    spawn: Start, tmp_path: Path, waiting: str
 ) -> None:
-    here, there = node("--allow", "Bash"), node("--allow", "Bash")
+    here, there = spawn("--allow", "Bash"), spawn("--allow", "Bash")
     first, later = FakeEditor(), FakeEditor()
     async with first.dialed(here.ws), later.dialed(there.ws):
         session = await first.new_session(tmp_path)
@@ -319,9 +322,9 @@ def balanced(tmp_path: Path) -> Iterator[Callable[..., str]]:
 
 @pytest.mark.parametrize("scheme", ["http", "ws"])
 async def test_behind_a_balancer_that_sends_each_request_elsewhere_all_is_as_with_one_node(
-    node: Start, balanced: Callable[..., str], tmp_path: Path, waiting: str, scheme: str
+    spawn: Start, balanced: Callable[..., str], tmp_path: Path, waiting: str, scheme: str
 ) -> None:
-    url = balanced(scheme, node(), node(), node())
+    url = balanced(scheme, spawn(), spawn(), spawn())
     first, watcher, later = FakeEditor(), FakeEditor(), FakeEditor()
     async with first.dialed(url), watcher.dialed(url):
         session = await first.new_session(tmp_path)
@@ -338,3 +341,88 @@ async def test_behind_a_balancer_that_sends_each_request_elsewhere_all_is_as_wit
         await later.cancel(session)
         await later.saw("session_info_update", _meta=OVER)
         assert (await later.prompt(session, "Read the file test.txt")).stop_reason == "end_turn"
+
+
+async def test_files_of_a_client_are_written_through_another_node(
+    spawn: Start, tmp_path: Path
+) -> None:
+    here, there = spawn("--allow", "Write"), spawn("--allow", "Write")
+    first, later = FakeEditor(), FakeEditor(files={}, terminals=True)
+    async with first.dialed(here.ws), later.dialed(there.http):
+        session = await first.new_session(tmp_path)
+        await later.connection.load_session(str(tmp_path), session, crow={"pen": True})
+        await later.prompt(session, "Create a file called test.txt")
+        assert [*(later.files or {})] == [str(tmp_path / "test.txt")]
+
+
+async def test_a_node_that_ends_in_order_takes_no_session_along(
+    spawn: Start, tmp_path: Path
+) -> None:
+    here, there = spawn("--allow", "Bash"), spawn("--allow", "Bash")
+    first, later = FakeEditor(), FakeEditor()
+    async with first.dialed(here.ws), later.dialed(there.ws):
+        session = await first.new_session(tmp_path)
+        await later.connection.load_session(str(tmp_path), session, crow={"pen": True})
+        await later.prompt(session, "Run `echo one`")
+        here.process.terminate()
+        await later.wire.until(lambda: "is gone: it goes on here" in later.text())
+        assert "unknown" not in later.text()
+        assert (await later.prompt(session, "Run `echo two`")).stop_reason == "end_turn"
+        assert [card["status"] for card in later.cards()] == ["completed", "completed"]
+
+
+async def test_who_resumes_elsewhere_is_told_what_happened_while_nobody_was_there(
+    spawn: Start, tmp_path: Path, waiting: str
+) -> None:
+    here, there = spawn("--allow", "Bash"), spawn("--allow", "Bash")
+    first, later = FakeEditor(), FakeEditor()
+    async with first.dialed(here.ws):
+        session = await first.new_session(tmp_path)
+        async with prompting(first, session, waiting):
+            await exists(tmp_path / "on")
+    (tmp_path / "go").touch()
+    async with later.dialed(there.ws):
+        await later.connection.resume_session(session, str(tmp_path))
+        await later.wire.until(lambda: "the end" in later.text())
+
+
+async def test_the_draft_is_spoken_through_another_node(
+    spawn: Start, tmp_path: Path, waiting: str
+) -> None:
+    draft = ("--protocol", "2", "--allow", "Bash")
+    here, there = spawn(*draft), spawn(*draft)
+    place = {"cwd": str(tmp_path), "mcpServers": []}
+    async with connect(here.ws) as socket:
+        first = Client(socket)
+        await first.ask("initialize", HELLO)
+        session = (await first.ask("session/new", place))["sessionId"]
+        prompt = {"sessionId": session, "prompt": [{"type": "text", "text": waiting}]}
+        await first.ask("session/prompt", prompt)
+        await exists(tmp_path / "on")
+    async with connect(there.ws) as socket:
+        later = Client(socket)
+        await later.ask("initialize", HELLO)
+        again = {"sessionId": session, **place, "replayFrom": {"type": "start"}}
+        await later.ask("session/resume", again)
+        (tmp_path / "go").touch()
+        while later.states() != ["running", "idle"]:
+            await later.next()
+        sent = await later.ask("session/prompt", {**prompt, "prompt": [text("Run `echo two`")]})
+        assert sent["messageId"]
+
+
+def text(said: str) -> dict[str, str]:
+    return {"type": "text", "text": said}
+
+
+@pytest.mark.node
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["http", "ws"])
+async def test_the_typescript_library_connects_to_whichever_node(
+    node: str, spawn: Start, balanced: Callable[..., str], tmp_path: Path, scheme: str
+) -> None:
+    url = balanced(scheme, spawn("--allow", "Bash"), spawn("--allow", "Bash"))
+    first, later = await two_clients(node, url, tmp_path)
+    assert (first["stopReason"], first["cards"]) == ("end_turn", 1)
+    assert (later["stopReason"], later["cards"]) == ("end_turn", 2)
+    assert later["text"].startswith(first["text"])

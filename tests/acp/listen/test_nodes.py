@@ -26,6 +26,7 @@ __all__ = ["postgres"]
 
 OVER = {"crow": {"running": False}}
 Start = Callable[..., Server]
+Pair = tuple[Server, Server]
 
 
 @pytest.fixture
@@ -44,6 +45,21 @@ def spawn(postgres: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
         each.close()
 
 
+@pytest.fixture(scope="module")
+def pair(
+    postgres: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Server, Server]]:
+    """Two nodes for all tests that leave them as they are; they may run commands unasked."""
+    store = postgres.database()
+    started = [
+        Server(tmp_path_factory.mktemp("node"), "--allow", "Bash", store=store) for _ in range(2)
+    ]
+    yield started[0], started[1]
+    for each in started:
+        assert each.process.poll() is None, "the node did not live through the tests"
+        each.close()
+
+
 async def exists(path: Path) -> None:
     while not path.exists():  # noqa: ASYNC110 - no event tells of it
         await asyncio.sleep(0.02)
@@ -58,17 +74,16 @@ async def prompting(editor: FakeEditor, session: str, text: str) -> AsyncGenerat
 
 
 async def test_a_session_goes_from_node_to_node_with_its_clients(
-    spawn: Start, tmp_path: Path
+    pair: Pair, tmp_path: Path
 ) -> None:
-    nodes = [spawn("--allow", "Bash"), spawn("--allow", "Bash")]
     first = FakeEditor()
-    async with first.dialed(nodes[0].ws):
+    async with first.dialed(pair[0].ws):
         session = await first.new_session(tmp_path)
         await first.prompt(session, "Run `echo 0`")
     for number in range(1, 5):
         scheme = "http" if number > 2 else "ws"
         later = FakeEditor()
-        async with later.dialed(nodes[number % 2].url(scheme)):
+        async with later.dialed(pair[number % 2].url(scheme)):
             (info,) = (await later.connection.list_sessions(str(tmp_path))).sessions
             assert info.session_id == session
             await later.connection.load_session(str(tmp_path), session)
@@ -78,8 +93,8 @@ async def test_a_session_goes_from_node_to_node_with_its_clients(
             assert [card["title"] for card in later.cards()][-1] == f"echo {number}"
 
 
-async def test_two_clients_of_two_nodes_share_a_session(spawn: Start, tmp_path: Path) -> None:
-    here, there = spawn("--allow", "Bash"), spawn("--allow", "Bash")
+async def test_two_clients_of_two_nodes_share_a_session(pair: Pair, tmp_path: Path) -> None:
+    here, there = pair
     holder, watcher = FakeEditor(), FakeEditor()
     async with holder.dialed(here.ws), watcher.dialed(there.http):
         session = await holder.new_session(tmp_path)
@@ -97,9 +112,9 @@ async def test_two_clients_of_two_nodes_share_a_session(spawn: Start, tmp_path: 
 
 @pytest.mark.parametrize("scheme", ["ws", "http"])
 async def test_a_client_that_comes_back_elsewhere_is_in_the_middle_of_its_turn(
-    spawn: Start, tmp_path: Path, waiting: str, scheme: str
+    pair: Pair, tmp_path: Path, waiting: str, scheme: str
 ) -> None:
-    here, there = spawn("--allow", "Bash"), spawn("--allow", "Bash")
+    here, there = pair
     first, later = FakeEditor(), FakeEditor()
     async with first.dialed(here.url(scheme)):
         session = await first.new_session(tmp_path)
@@ -118,20 +133,30 @@ async def test_a_client_that_comes_back_elsewhere_is_in_the_middle_of_its_turn(
         assert (await later.prompt(session, "Run `echo after`")).stop_reason == "end_turn"
 
 
-async def test_a_question_is_answered_and_a_turn_cancelled_from_another_node(
-    spawn: Start, tmp_path: Path, waiting: str
-) -> None:
-    here, there = spawn(), spawn()
+async def test_a_question_is_answered_from_another_node(pair: Pair, tmp_path: Path) -> None:
     first = FakeEditor(silent=["session/request_permission"])
     later = FakeEditor(permissions=["allow_once"])
-    async with first.dialed(here.ws):
+    async with first.dialed(pair[0].ws):
+        session = await first.new_session(tmp_path)
+        async with prompting(first, session, "Create a file called test.txt"):
+            await first.saw("tool_call")
+    async with later.dialed(pair[1].ws):
+        await later.connection.resume_session(session, str(tmp_path))
+        await later.saw("session_info_update", _meta=OVER)
+        assert len(later.asked) == 1
+        assert (tmp_path / "test.txt").exists()
+
+
+async def test_a_turn_is_cancelled_from_another_node(
+    pair: Pair, tmp_path: Path, waiting: str
+) -> None:
+    first, later = FakeEditor(), FakeEditor()
+    async with first.dialed(pair[0].ws):
         session = await first.new_session(tmp_path)
         async with prompting(first, session, waiting):
-            await first.saw("tool_call")
-    async with later.dialed(there.ws):
+            await exists(tmp_path / "on")
+    async with later.dialed(pair[1].ws):
         await later.connection.resume_session(session, str(tmp_path))
-        await exists(tmp_path / "on")
-        assert len(later.asked) == 1
         await later.cancel(session)
         await later.saw("session_info_update", _meta=OVER)
         assert [card["status"] for card in later.cards()] == ["failed"]
@@ -156,6 +181,7 @@ async def test_a_node_is_killed_and_its_session_goes_on_where_the_client_comes_b
         assert (await later.prompt(session, "Run `echo on`")).stop_reason == "end_turn"
 
 
+@pytest.mark.slow
 async def test_a_turn_that_was_cut_short_goes_on_where_the_client_asks_for_that(
     spawn: Start, tmp_path: Path, waiting: str
 ) -> None:
@@ -178,6 +204,7 @@ async def test_a_turn_that_was_cut_short_goes_on_where_the_client_asks_for_that(
         assert [each.get("_meta") for each in later.updates("session_info_update")].count(OVER) == 1
 
 
+@pytest.mark.slow
 async def test_who_watches_a_node_die_goes_on_without_coming_back(
     spawn: Start, tmp_path: Path, waiting: str
 ) -> None:
@@ -199,6 +226,7 @@ async def test_who_watches_a_node_die_goes_on_without_coming_back(
         assert later.cards()[-1]["title"] == "echo on"
 
 
+@pytest.mark.slow
 async def test_sessions_are_named_put_away_and_deleted_from_any_node(
     spawn: Start, tmp_path: Path
 ) -> None:
@@ -226,6 +254,7 @@ async def test_sessions_are_named_put_away_and_deleted_from_any_node(
         assert (await later.connection.list_sessions(str(tmp_path))).sessions == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "started, said",
     [
@@ -320,6 +349,7 @@ def balanced(tmp_path: Path) -> Iterator[Callable[..., str]]:
         each.wait()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["http", "ws"])
 async def test_behind_a_balancer_that_sends_each_request_elsewhere_all_is_as_with_one_node(
     spawn: Start, balanced: Callable[..., str], tmp_path: Path, waiting: str, scheme: str
@@ -343,6 +373,7 @@ async def test_behind_a_balancer_that_sends_each_request_elsewhere_all_is_as_wit
         assert (await later.prompt(session, "Read the file test.txt")).stop_reason == "end_turn"
 
 
+@pytest.mark.slow
 async def test_files_of_a_client_are_written_through_another_node(
     spawn: Start, tmp_path: Path
 ) -> None:
@@ -355,6 +386,7 @@ async def test_files_of_a_client_are_written_through_another_node(
         assert [*(later.files or {})] == [str(tmp_path / "test.txt")]
 
 
+@pytest.mark.slow
 async def test_a_node_that_ends_in_order_takes_no_session_along(
     spawn: Start, tmp_path: Path
 ) -> None:
@@ -372,9 +404,9 @@ async def test_a_node_that_ends_in_order_takes_no_session_along(
 
 
 async def test_who_resumes_elsewhere_is_told_what_happened_while_nobody_was_there(
-    spawn: Start, tmp_path: Path, waiting: str
+    pair: Pair, tmp_path: Path, waiting: str
 ) -> None:
-    here, there = spawn("--allow", "Bash"), spawn("--allow", "Bash")
+    here, there = pair
     first, later = FakeEditor(), FakeEditor()
     async with first.dialed(here.ws):
         session = await first.new_session(tmp_path)
@@ -386,6 +418,7 @@ async def test_who_resumes_elsewhere_is_told_what_happened_while_nobody_was_ther
         await later.wire.until(lambda: "the end" in later.text())
 
 
+@pytest.mark.slow
 async def test_the_draft_is_spoken_through_another_node(
     spawn: Start, tmp_path: Path, waiting: str
 ) -> None:

@@ -99,3 +99,28 @@ async def test_an_agent_that_stores_no_keys_has_no_logout(tmp_path: Path) -> Non
         greeting = editor.wire.received[0]["result"]
     assert answered["error"]["code"] == -32601
     assert greeting["agentCapabilities"]["auth"] == {"status": {}}
+
+
+async def test_a_client_that_has_asked_for_the_status_is_told_when_it_changes(
+    tmp_path: Path, home: Path
+) -> None:
+    def told() -> list[dict[str, Any]]:
+        received = editor.wire.received
+        return [each["params"] for each in received if each.get("method") == "auth/status_update"]
+
+    editor = FakeEditor()
+    async with editor.spawned(CROW, "acp", "--model", "mistral/x", cwd=tmp_path):
+        file = home / ".config/crow/credentials.json"
+        file.parent.mkdir(parents=True)
+        await editor.wire.request("session/list", {})
+        assert not told()
+        status = await editor.wire.request("auth/status", {})
+        assert status["result"] == {"state": "unauthenticated", "accounts": []}
+        await editor.wire.request("session/list", {})
+        assert not told()
+        file.write_text(json.dumps({"mistral": {"key": "sk-1"}}), "utf-8")
+        await editor.wire.request("session/list", {})
+        assert [each["state"] for each in told()] == ["authenticated"]
+        assert told()[0]["accounts"] == [{"label": "mistral API key"}]
+        await editor.wire.request("logout", {})
+        assert [each["state"] for each in told()] == ["authenticated", "unauthenticated"]

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -162,20 +163,34 @@ def node(driver: str) -> list[str]:
     return [program, str(HERE / f"drivers/{driver}.mjs")]
 
 
-def emacs() -> list[str]:
+def acp_el() -> list[str]:
     """acp.el, the library of agent-shell, from sources that somebody has put into `KEPT`."""
-    program, source = shutil.which("emacs"), KEPT / "acp.el/acp.el"
-    if program is None or not source.exists():
-        pytest.skip(f"needs Emacs, and acp.el (github.com/xenodium/acp.el) in {KEPT}")
-    return [
-        program,
+    return emacs("emacs", "xenodium/acp.el")
+
+
+def agent_shell() -> list[str]:
+    """agent-shell, from sources that somebody has put into `KEPT`."""
+    needed = ("xenodium/acp.el", "xenodium/shell-maker", "xenodium/agent-shell")
+    return emacs("agent_shell", *needed, oldest=29)
+
+
+def emacs(driver: str, *packages: str, oldest: int = 27) -> list[str]:
+    """A driver in Emacs with packages, whose sources somebody has put into `KEPT`."""
+    for package in packages:
+        if not (KEPT / Path(package).name).is_dir():
+            pytest.skip(f"needs {Path(package).name} (github.com/{package}) in {KEPT}")
+    program = shutil.which("emacs")
+    asked = [
+        str(program),
         "-Q",
         "--batch",
-        "-L",
-        str(source.parent),
-        "-l",
-        str(HERE / "drivers/emacs.el"),
+        "--eval",
+        f"(kill-emacs (if (< emacs-major-version {oldest}) 1 0))",
     ]
+    if program is None or subprocess.run(asked, stdin=subprocess.DEVNULL, check=False).returncode:
+        pytest.skip(f"needs Emacs {oldest}")
+    there = [word for each in packages for word in ("-L", str(KEPT / Path(each).name))]
+    return [program, "-Q", "--batch", *there, "-l", str(HERE / f"drivers/{driver}.el")]
 
 
 def avante() -> list[str]:
@@ -219,6 +234,7 @@ def run(command: list[str], wanted: str) -> None:
         pytest.skip(f"{wanted} cannot be installed: {why}")
 
 
+Connect = Callable[[], Awaitable[Client]]
 CLIENTS: dict[str, Callable[[], list[str]]] = {
     "python 0.7.1": lambda: python("0.7.1"),
     "python 0.12.1": lambda: python("0.12.1"),
@@ -226,7 +242,8 @@ CLIENTS: dict[str, Callable[[], list[str]]] = {
     "toad": toad,
     "typescript": typescript,
     "acpx": acpx,
-    "emacs acp.el": emacs,
+    "emacs acp.el": acp_el,
+    "emacs agent-shell": agent_shell,
     "neovim avante": avante,
     "neovim codecompanion": codecompanion,
 }
@@ -241,9 +258,21 @@ async def endpoint() -> AsyncIterator[StrictChat]:
 @pytest.fixture(params=list(CLIENTS))
 async def connect(
     request: pytest.FixtureRequest, endpoint: StrictChat, tmp_path: Path
-) -> AsyncIterator[Callable[[], Awaitable[Client]]]:
+) -> AsyncIterator[Connect]:
     """Starts a client with an agent of its own, in ``tmp_path``."""
-    command = CLIENTS[request.param]()
+    own = {"CROW_BASE_URL": endpoint.url, "CROW_MODEL": "scripted", "CROW_SANDBOX": "off"}
+    async with driven(CLIENTS[request.param](), [CROW, "acp"], tmp_path, own) as start:
+        yield start
+
+
+@asynccontextmanager
+async def driven(
+    driver: list[str], agent: list[str], cwd: Path, env: dict[str, str]
+) -> AsyncIterator[Connect]:
+    """Starts a driver as often as it is called, each with an agent of its own.
+
+    At the end all are gone, and none has said that it cannot take what it was sent.
+    """
     opened: list[Client] = []
     arrived: asyncio.Queue[Client] = asyncio.Queue()
 
@@ -252,11 +281,10 @@ async def connect(
 
     server = await asyncio.start_server(accept, "127.0.0.1", 0, limit=2**26)
     port = server.sockets[0].getsockname()[1]
-    own = {"CROW_BASE_URL": endpoint.url, "CROW_MODEL": "scripted", "CROW_SANDBOX": "off"}
 
     async def start() -> Client:
         process = await asyncio.create_subprocess_exec(
-            *(*command, str(port), CROW, "acp"), cwd=tmp_path, env={**os.environ, **own}
+            *(*driver, str(port), *agent), cwd=cwd, env={**os.environ, **env}
         )
         coming, ending = asyncio.create_task(arrived.get()), asyncio.create_task(process.wait())
         await asyncio.wait({coming, ending}, timeout=LIMIT, return_when=asyncio.FIRST_COMPLETED)

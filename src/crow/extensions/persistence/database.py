@@ -32,6 +32,7 @@ class Database:
 
     begin = "BEGIN IMMEDIATE"
     writes_at_once = False
+    attachments = None
 
     def __init__(
         self,

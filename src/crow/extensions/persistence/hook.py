@@ -50,7 +50,7 @@ from crow.extensions.persistence.session_log import SessionLog
 from crow.messages import user
 
 if TYPE_CHECKING:
-    from crow import Agent, ProjectSettings
+    from crow import Agent, Attachments, ProjectSettings
     from crow.extensions.persistence.overview import Overview
     from crow.extensions.persistence.points import Point
     from crow.extensions.persistence.stored import StoredSessions
@@ -133,6 +133,11 @@ class PersistenceHook:
         return self._place.path or Path(os.path.expanduser(FILE)).absolute()
 
     # the store
+
+    @property
+    def attachments(self) -> Attachments | None:
+        """What extensions keep beside sessions, where machines share the store."""
+        return self._place.attachments
 
     @cached_property
     def _stored(self) -> StoredSessions:

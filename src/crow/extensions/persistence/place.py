@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from crow import SessionError, SessionInfo
+from crow import Attachments, SessionError, SessionInfo
 from crow.extensions.persistence.lease import Claim, Tail
 
 if TYPE_CHECKING:
@@ -42,6 +42,11 @@ class Place(Protocol):
     @property
     def path(self) -> Path | None:
         """Its file, where it is one."""
+        ...
+
+    @property
+    def attachments(self) -> Attachments | None:
+        """What extensions keep beside sessions; None where only this machine has the place."""
         ...
 
     def exists(self) -> bool:

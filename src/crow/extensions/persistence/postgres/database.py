@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 import unicodedata
-from typing import TYPE_CHECKING, Any
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from crow import SessionError
 from crow.extensions.persistence.lease import Piece, Tail
 from crow.extensions.persistence.postgres.append import LIMITS, append
+from crow.extensions.persistence.postgres.attachments import PostgresAttachments, take_away
 from crow.extensions.persistence.postgres.claim import (
     HELD,
     LEASE,
@@ -27,9 +29,12 @@ from crow.extensions.persistence.shelf import remove_session
 from crow.extensions.persistence.words import info
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from crow.extensions.persistence.place import Hit
     from crow.extensions.persistence.sql import Connection
 
+T = TypeVar("T")
 DEFAULTS: dict[str, Any] = {
     "connect_timeout": 5,
     "application_name": "crow",
@@ -76,6 +81,7 @@ class Postgres:
         self._idle: list[PostgresConnection] = []
         self._lock = threading.Lock()
         self._is_current = False
+        self.attachments = PostgresAttachments(self.ask)
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
@@ -107,6 +113,23 @@ class Postgres:
                     return connection
         opened = self.open()
         return PostgresConnection(opened.raw, self.name, self._take_back)
+
+    def ask(self, work: Callable[[PostgresConnection], T], /) -> T:
+        """Do something on a connection, again where that is lost, for a while."""
+        since = monotonic()
+        while True:
+            with self._lock:
+                idle = self._idle.pop() if self._idle else None
+            try:
+                connection = idle or PostgresConnection(self.open().raw, self.name, self._take_back)
+                try:
+                    return work(connection)
+                finally:
+                    connection.close()
+            except SessionError as error:
+                if not self.again(error, waited := monotonic() - since):
+                    raise
+                sleep(min(waited / 4, 1))
 
     def _take_back(self, connection: PostgresConnection) -> None:
         with self._lock:
@@ -227,8 +250,9 @@ class Postgres:
         )
         return [(info(row), *row[6:]) for row in rows]
 
-    def delete(self, connection: Connection, session_id: str) -> bool:
-        """Take a session away, and what its claim kept."""
+    def delete(self, connection: Any, session_id: str) -> bool:
+        """Take a session away, and what its claim and extensions kept."""
+        take_away(connection, "session = ?", (session_id,))
         connection.execute("DELETE FROM pieces WHERE session = ?", (session_id,))
         connection.execute("DELETE FROM leases WHERE session = ?", (session_id,))
         return remove_session(connection, session_id)

@@ -33,7 +33,10 @@ class Attachments(Protocol):
     """
 
     def add(self, owner: str, records: Sequence[Attachment], contents: Mapping[str, bytes]) -> None:
-        """Keep records, and those of their contents that may not be there: all or nothing."""
+        """Keep records, and those of their contents that may not be there: all or nothing.
+
+        Raises ``LookupError`` where a content that a record names is neither given nor there.
+        """
         ...
 
     def of(self, owner: str, sessions: Sequence[str], since: float) -> list[Attachment]:

@@ -107,7 +107,7 @@ async def test_a_content_lies_there_once_and_as_long_as_a_session_needs_it(
 ) -> None:
     address = postgres.database()
     write = [call("Write", file_path="a", content="same"), "done"]
-    one = Machine(tmp_path / "one", address, *write, *write)
+    one = Machine(tmp_path / "one", address, *write, *write, *write)
     async with one.agent:
         first = await one.talk()
         (one.work / "a").unlink()
@@ -120,6 +120,9 @@ async def test_a_content_lies_there_once_and_as_long_as_a_session_needs_it(
         assert await one.agent.delete_session(second.id)
         assert kept(address) == (0, 0)
         assert await one.lines(Session(id=second.id)) == []
+        (one.work / "a").unlink()
+        await one.talk()  # which thinks that the content is still there
+        assert kept(address) == (1, 1)
 
 
 async def test_neither_keys_nor_what_is_too_much_comes_there(

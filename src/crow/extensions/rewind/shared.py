@@ -113,7 +113,7 @@ class SharedStore:
             try:
                 self._bring(made)
                 made = []
-            except SessionError as error:
+            except (SessionError, LookupError) as error:
                 logger.info("changes are kept on this machine alone: %s", error)
         self._local.end(pending, made)
 
@@ -144,7 +144,7 @@ class SharedStore:
         """Bring changes there; once more with all contents, where others took some away."""
         try:
             self._add(changes)
-        except SessionError:
+        except LookupError:
             self._room.known.clear()
             self._add(changes)
 

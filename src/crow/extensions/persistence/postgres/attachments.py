@@ -9,13 +9,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from crow import Attachment
+from crow import Attachment, SessionError
 
 if TYPE_CHECKING:
     from crow.extensions.persistence.postgres.connection import PostgresConnection
     from crow.extensions.persistence.sql import Value
 
 T = TypeVar("T")
+NOT_THERE = "23503"
+"""SQLSTATE ``foreign_key_violation``."""
 PART = 8_000_000
 """Bytes of contents that go in one statement."""
 CONTENTS = "INSERT INTO attached_contents (hash, data) VALUES {marks} ON CONFLICT (hash) DO NOTHING"
@@ -61,12 +63,20 @@ class PostgresAttachments:
         self._ask = ask
 
     def add(self, owner: str, records: Sequence[Attachment], contents: Mapping[str, bytes]) -> None:
-        """Keep records, and those of their contents that may not be there."""
+        """Keep records, and those of their contents that may not be there.
+
+        Raises ``LookupError`` where a content that a record names is neither given nor there.
+        """
         *before, last = parts(contents)
         for part in before:
             self._ask(partial(bring, part))
         if records:
-            self._ask(partial(add, owner, records, last))
+            try:
+                self._ask(partial(add, owner, records, last))
+            except SessionError as error:
+                if getattr(error.__cause__, "sqlstate", None) == NOT_THERE:
+                    raise LookupError("a content was taken away meanwhile") from error
+                raise
 
     def of(self, owner: str, sessions: Sequence[str], since: float) -> list[Attachment]:
         """The records of some sessions since a time, in order."""

@@ -88,6 +88,15 @@ RETURNING j.id
 """
 """Leases that ran out while the database was down are first renewed by who lives."""
 
+COME_BY = """
+INSERT INTO fleet_workers VALUES (%s, %s, %s, false, clock_timestamp())
+ON CONFLICT (who) DO UPDATE SET running = excluded.running, seen = excluded.seen
+RETURNING drain, (
+    SELECT jsonb_object_agg(provider, extract(epoch FROM until - clock_timestamp()))
+    FROM fleet_pace WHERE until > clock_timestamp()
+) AS paces
+"""
+
 LEAVE = """
 WITH mine AS (
     UPDATE fleet_jobs SET state = %(state)s, outcome = %(outcome)s, question = %(question)s,
@@ -144,6 +153,7 @@ class Board:
         self._patience = patience
         self._pool: AsyncConnectionPool[Any] | None = None
         self._queue: ProcrastinateQueue | None = None
+        self._paces: dict[str, float] = {}
 
     async def __aenter__(self) -> Self:
         from psycopg import Error
@@ -440,14 +450,11 @@ class Board:
         return await self.offer_due() if lost else 0
 
     async def come_by(self, who: str, places: int, running: int) -> bool:
-        """Say that a worker is there; True where it is asked to drain."""
-        rows = await self._all(
-            "INSERT INTO fleet_workers VALUES (%s, %s, %s, false, clock_timestamp())"
-            " ON CONFLICT (who) DO UPDATE SET running = excluded.running, seen = excluded.seen"
-            " RETURNING drain",
-            (who, places, running),
-        )
-        return bool(rows[0]["drain"])
+        """Say that a worker is there, and hear who refuses; True where it is asked to drain."""
+        (row,) = await self._all(COME_BY, (who, places, running))
+        now = time.monotonic()
+        self._paces = {each: now + float(left) for each, left in table(row["paces"]).items()}
+        return bool(row["drain"])
 
     async def go(self, who: str) -> None:
         """Say that a worker goes."""
@@ -469,7 +476,9 @@ class Board:
         return len(rows)
 
     async def pace(self, provider: str, seconds: float) -> None:
-        """Ask all workers to send nothing to a provider for so long."""
+        """Ask all workers to send nothing to a provider for so long: this one now, others soon."""
+        known = self._paces.get(provider, 0.0)
+        self._paces[provider] = max(known, time.monotonic() + seconds)
         await self._all(
             "INSERT INTO fleet_pace VALUES (%(provider)s, clock_timestamp() + %(seconds)s"
             " * interval '1 second') ON CONFLICT (provider) DO UPDATE"
@@ -477,13 +486,9 @@ class Board:
             {"provider": provider, "seconds": seconds},
         )
 
-    async def paces(self) -> dict[str, float]:
-        """For how many seconds nothing is to be sent to which provider."""
-        rows = await self._all(
-            "SELECT provider, extract(epoch FROM until - clock_timestamp())::float8 AS seconds"
-            " FROM fleet_pace WHERE until > clock_timestamp()"
-        )
-        return {row["provider"]: row["seconds"] for row in rows}
+    def wait_for(self, provider: str) -> float:
+        """For how many seconds nothing is to be sent to a provider, as this worker last heard."""
+        return max(self._paces.get(provider, 0.0) - time.monotonic(), 0.0)
 
 
 @frozen

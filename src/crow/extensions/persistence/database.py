@@ -33,6 +33,7 @@ class Database:
     begin = "BEGIN IMMEDIATE"
     writes_at_once = False
     attachments = None
+    soon = 0.05
 
     def __init__(
         self,

@@ -303,11 +303,18 @@ class PersistenceHook:
         prompted = log.catch_up()
         if message.get("tool_call_id") in log.results:
             return
-        stored = await (self._store(ctx, log, used=True) if prompted else self._keep(ctx, log))
+        if prompted:
+            stored = await self._store(ctx, log, used=True)
+        elif message["role"] == "assistant":  # the calls that it wants, or the run's end, follow
+            stored = await self._try(ctx, log, self._archive.keep_soon)
+        else:
+            stored = await self._keep(ctx, log)
         if message["role"] == "assistant":
             log.said.clear()
-            if stored and log.lease is not None:
-                log.lease.reached()
+            if stored and not self._place.keeps_records:
+                log.reaching = log.seq - 1
+            elif stored:
+                log.reach()
         if ctx.session.title != title:
             await ctx.emit(TitleChanged(ctx.session.title))
 
@@ -349,7 +356,7 @@ class PersistenceHook:
         log = await self._page(ctx.session)
         log.witness()
         if not log.trouble:
-            self._archive.save_soon(log)
+            self._archive.save_soon(log, self._place.soon)
 
     @hook("after_compact", order=OUTERMOST)
     async def after_compact(self, ctx: Context, summary: str, trigger: str) -> None:

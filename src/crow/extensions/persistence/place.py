@@ -20,14 +20,18 @@ class Place(Protocol):
 
     ``patience`` is for how many milliseconds a lock is waited for, and ``begin`` the statement that
     begins a transaction; ``writes_at_once`` is whether `write` needs none. ``keeps_records`` is
-    whether a claim can keep a record faster than the database does.
+    whether a claim can keep a record faster than the database does. ``soon`` is for how many
+    seconds what a turn ends with may wait, to go with what the next one begins with.
     """
 
     notices: list[str]
     patience: int
-    begin: str
     writes_at_once: bool
     keeps_records: bool
+    soon: float
+
+    @property
+    def begin(self) -> str: ...
 
     @property
     def name(self) -> str:

@@ -24,9 +24,10 @@ from crow.extensions.persistence.lease import Piece
 from crow.extensions.persistence.record import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
     from crow.extensions.persistence.postgres.connection import PostgresConnection
+    from crow.extensions.persistence.sql import Value
 
 logger = logging.getLogger("crow.persistence")
 
@@ -54,12 +55,12 @@ HELD = (
 )
 GUARD = "SELECT 1 FROM leases WHERE session = ? AND epoch = ? FOR SHARE"
 STREAM = (
-    "INSERT INTO pieces (session, lines) SELECT ?1, ?3"
-    " WHERE EXISTS (SELECT 1 FROM leases WHERE session = ?1 AND epoch = ?2)"
+    "INSERT INTO pieces (session, lines) SELECT told.session, told.lines"
+    " FROM (VALUES {marks}) AS told (session, epoch, lines) JOIN leases USING (session, epoch)"
 )
 FORGET = (
-    "DELETE FROM pieces WHERE session = ?1"
-    " AND EXISTS (SELECT 1 FROM leases WHERE session = ?1 AND epoch = ?2)"
+    "DELETE FROM pieces USING (VALUES {marks}) AS told (session, epoch)"
+    " JOIN leases USING (session, epoch) WHERE pieces.session = told.session"
 )
 RENEW = (
     "UPDATE leases SET until = clock_timestamp() + ? * interval '1 second'"
@@ -117,17 +118,14 @@ class RowClaim:
         """Let others have the session, now or as soon as the database is there again."""
         self._claims.release(self)
 
-    def bring(self, connection: PostgresConnection) -> None:
-        """Bring what streamed since the last time to the database."""
+    def taken(self) -> list[str]:
+        """What streamed since the last time, to be brought to the database."""
         lines, self._lines = self._lines, []
-        if not (lines and self.streams):
-            return
-        try:
-            connection.execute(STREAM, (self.session_id, self.epoch, "\n".join(lines)))
-        except SessionError:
-            self._lines[:0] = lines
-            raise
-        self.is_dirty = True
+        return lines if self.streams else []
+
+    def take_back(self, lines: list[str]) -> None:
+        """Let that wait again."""
+        self._lines[:0] = lines
 
 
 class Claims:
@@ -242,12 +240,8 @@ class Claims:
                 with self._lock:
                     self._released += released[number:]
                 raise
-        for claim in held:
-            key = (claim.session_id, claim.epoch)
-            if not claim.streams and claim.is_dirty:
-                connection.execute(FORGET, key)
-                claim.is_dirty = False
-            claim.bring(connection)
+        forget(connection, held)
+        bring(connection, held)
 
     def _renew(self, connection: PostgresConnection) -> None:
         with self._lock:
@@ -265,12 +259,40 @@ class Claims:
                     self._held.pop(claim.session_id, None)
 
 
+def bring(connection: PostgresConnection, claims: Iterable[RowClaim]) -> None:
+    """Bring what streamed in some sessions to the database, in one statement."""
+    told = [(claim, lines) for claim in claims if (lines := claim.taken())]
+    if not told:
+        return
+    rows = [(claim.session_id, claim.epoch, "\n".join(lines)) for claim, lines in told]
+    try:
+        _for_all(connection, STREAM, rows)
+    except SessionError:
+        for claim, lines in told:
+            claim.take_back(lines)
+        raise
+    for claim, _ in told:
+        claim.is_dirty = True
+
+
+def forget(connection: PostgresConnection, claims: Iterable[RowClaim]) -> None:
+    """Forget what streamed and is a record by now."""
+    over = [claim for claim in claims if claim.is_dirty and not claim.streams]
+    if over:
+        _for_all(connection, FORGET, [(claim.session_id, claim.epoch) for claim in over])
+    for claim in over:
+        claim.is_dirty = False
+
+
+def _for_all(connection: PostgresConnection, sql: str, rows: Sequence[Sequence[Value]]) -> None:
+    marks = ", ".join([f"({', '.join('?' * len(rows[0]))})"] * len(rows))
+    connection.execute(sql.format(marks=marks), [value for row in rows for value in row])
+
+
 def _let_go(connection: PostgresConnection, claim: RowClaim) -> None:
-    key = (claim.session_id, claim.epoch)
-    claim.bring(connection)
-    if claim.is_dirty and not claim.streams:
-        connection.execute(FORGET, key)
-    connection.execute(RELEASE, key)
+    bring(connection, [claim])
+    forget(connection, [claim])
+    connection.execute(RELEASE, (claim.session_id, claim.epoch))
 
 
 def lost(session_id: str) -> str:

@@ -57,16 +57,22 @@ class Rows:
 
 
 class PostgresConnection:
-    """One connection. ``give_back`` is what `close` does, where others may use it afterwards."""
+    """One connection. ``give_back`` is what `close` does, where others may use it afterwards.
+
+    ``limits`` stand before what is to be limited in time, where the connection itself is not.
+    """
 
     def __init__(
         self,
         raw: Connection[tuple[Any, ...]],
         name: str,
         give_back: Callable[[PostgresConnection], None] | None = None,
+        *,
+        limits: str = "",
     ) -> None:
         self.raw = raw
         self.name = name
+        self.limits = limits
         self._give_back = give_back
         self._changes = 0
 

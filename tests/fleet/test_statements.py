@@ -65,4 +65,5 @@ async def test_a_turn_that_changes_a_file_costs_three_statements(
         few = await cost(counting, FEW, tmp_path / "few")
         many = await cost(counting, MANY, tmp_path / "many")
     more = {query: (many[query] - few.get(query, 0)) / (MANY - FEW) for query in many}
-    assert sum(more.values()) < 3.5, {query: each for query, each in more.items() if each > 0.1}
+    by_the_turn = {query: each for query, each in more.items() if each > 0.5}  # not by the second
+    assert 2.5 < sum(by_the_turn.values()) < 3.1, by_the_turn

@@ -328,6 +328,13 @@ class PersistenceHook:
         if log is not None and (told := log.sent.changes(ctx)):
             log.record("sent", told)
 
+    @hook("on_permission", order=OUTERMOST)
+    async def on_permission(self, ctx: ToolContext) -> None:
+        """Store the message whose call a person is asked about, who may take long."""
+        log = self._known(ctx.session)
+        if log is not None and log.reaching is not None:
+            await self._keep(ctx, log)
+
     @hook("around_tool", order=OUTERMOST)
     async def around_tool(
         self, ctx: ToolContext, call_next: Callable[[], Awaitable[ToolResult]]

@@ -54,7 +54,8 @@ WITH taken AS (
     INSERT INTO fleet_leases SELECT id, epoch, clock_timestamp() + %(lease)s * interval '1 second'
     FROM taken ON CONFLICT (job) DO UPDATE SET epoch = excluded.epoch, until = excluded.until
 ), moved AS (
-    INSERT INTO fleet_moves (job, epoch, who) SELECT id, epoch, %(who)s FROM taken
+    INSERT INTO fleet_moves (job, epoch, who, since)
+    SELECT id, epoch, %(who)s, turns FROM taken
 )
 SELECT * FROM taken
 """
@@ -75,6 +76,9 @@ WITH dead AS (
     ORDER BY l.until FOR UPDATE SKIP LOCKED LIMIT %(most)s
 ), gone AS (
     DELETE FROM fleet_leases l USING dead WHERE l.job = dead.job
+), moved AS (
+    UPDATE fleet_moves m SET how = 'lost', ended = clock_timestamp(), until = j.turns
+    FROM dead JOIN fleet_jobs j ON j.id = dead.job WHERE m.job = dead.job AND m.epoch = dead.epoch
 )
 UPDATE fleet_jobs j SET offered = NULL, who = '',
     state = CASE WHEN j.cancel THEN 'cancelled'
@@ -105,6 +109,10 @@ WITH mine AS (
         tries = tries - CASE WHEN %(counts)s THEN 0 ELSE 1 END,
         ended = CASE WHEN %(state)s IN ('queued', 'waiting') THEN NULL ELSE clock_timestamp() END
     WHERE id = %(job)s AND epoch = %(epoch)s AND state = 'running' RETURNING id
+), moved AS (
+    UPDATE fleet_moves m SET ended = clock_timestamp(), until = %(turns)s,
+        how = CASE WHEN %(state)s = 'queued' THEN 'handed back' ELSE %(state)s END
+    FROM mine WHERE m.job = mine.id AND m.epoch = %(epoch)s
 )
 DELETE FROM fleet_leases USING mine WHERE job = mine.id RETURNING job
 """
@@ -322,9 +330,14 @@ class Board:
         )
 
     async def moves(self, job: str) -> list[dict[str, Any]]:
-        """Which machines a job was on, in turn."""
+        """Which machines a job was on, in turn: from when and which turn until, and how it left.
+
+        ``until`` of one that was lost is as far as it had reported.
+        """
         return await self._all(
-            "SELECT epoch, who, began FROM fleet_moves WHERE job = %s ORDER BY epoch", (job,)
+            "SELECT epoch, who, began, since, ended, until, how FROM fleet_moves"
+            " WHERE job = %s ORDER BY epoch",
+            (job,),
         )
 
     async def patch(self, job: str) -> bytes | None:

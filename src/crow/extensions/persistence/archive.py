@@ -56,7 +56,7 @@ class Archive:
         """Give a new session its row, and its lock. Raises `SessionError`."""
         self.logs.setdefault(log.session.id, log)
         await self.do(lambda _: None)
-        log.lease = await self.claim(log.session.id)
+        log.hold(await self.claim(log.session.id))
         log.catch_up()
         await self.flush(log)
 

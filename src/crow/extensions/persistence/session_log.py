@@ -119,6 +119,12 @@ class SessionLog:
         self.waiting[self.seq] = Row(self.seq, self.segment, kind, dump(data))
         self.seq += 1
 
+    def hold(self, lease: Claim | None) -> None:
+        """Have the right to write; where machines share the store, with a row that says whose."""
+        self.lease = lease
+        if lease is not None and lease.opened is not None:
+            self.record("opened", lease.opened)
+
     def say(self, prompt: Message | None = None) -> None:
         """Let a row wait with what was shown and is in no message, such as a command's answer."""
         if self.said or prompt is not None:

@@ -37,6 +37,7 @@ PIECES = 0.25
 PATIENCE = 3.0
 
 TAKE = """
+WITH before AS (SELECT who FROM leases WHERE session = ?1 AND owner <> '')
 INSERT INTO leases (session, epoch, owner, who, until)
 VALUES (?1, 1, ?2, ?3, clock_timestamp() + ?4 * interval '1 second')
 ON CONFLICT (session) DO UPDATE SET
@@ -45,7 +46,7 @@ WHERE leases.owner IN ('', ?5) OR leases.until < clock_timestamp() AND (
     leases.until > pg_postmaster_start_time()
     OR clock_timestamp() > pg_postmaster_start_time() + ?4 * interval '1 second'
 )
-RETURNING epoch
+RETURNING epoch, coalesce((SELECT who FROM before), '')
 """
 """A lease that ran out while the database was down can be renewed first by who holds it."""
 
@@ -74,11 +75,12 @@ RELEASE = (
 class RowClaim:
     """A held claim; `release` it."""
 
-    __slots__ = ("_claims", "_lines", "epoch", "is_dirty", "session_id", "streams")
+    __slots__ = ("_claims", "_lines", "epoch", "is_dirty", "opened", "session_id", "streams")
 
-    def __init__(self, claims: Claims, session_id: str, epoch: int) -> None:
+    def __init__(self, claims: Claims, session_id: str, epoch: int, opened: dict[str, Any]) -> None:
         self.session_id = session_id
         self.epoch = epoch
+        self.opened = opened
         self.is_dirty = epoch > 1
         self.streams = False
         self._claims = claims
@@ -154,9 +156,11 @@ class Claims:
         dead = ""
         while True:
             values = (session_id, self._owner, self._who, self.lease, dead or self._owner + "!")
-            epoch = connection.execute(TAKE, values).get
-            if epoch is not None:
-                return self._hold(RowClaim(self, session_id, epoch))
+            taken = connection.execute(TAKE, values).fetchone()
+            if taken is not None:
+                epoch, lost = taken
+                opened = {"who": self._who, "epoch": epoch, "lost": lost}
+                return self._hold(RowClaim(self, session_id, epoch, opened))
             owner, who, left = connection.execute(HELD, (session_id,)).fetchone() or ("", "", 0)
             if not owner or (_is_dead(owner) and owner != dead):
                 dead = owner

@@ -8,6 +8,7 @@ is a hint: it is made anew where it was lost, and counts for nothing where it is
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
@@ -59,10 +60,21 @@ WITH taken AS (
 )
 SELECT * FROM taken
 """
+SUBMIT = """
+INSERT INTO fleet_jobs (id, key, batch, priority, labels, task)
+SELECT id, key, %s, priority, labels, task FROM jsonb_to_recordset(%s::jsonb)
+    AS given (id text, key text, priority int, labels jsonb, task jsonb)
+ON CONFLICT (key) DO NOTHING
+"""
+OFFERED = """
+UPDATE fleet_jobs j SET offered = clock_timestamp(), engine_row = given.number
+FROM jsonb_to_recordset(%s::jsonb) AS given (id text, number bigint) WHERE j.id = given.id
+"""
 OVERSPENT = """
 UPDATE fleet_jobs j SET state = 'stopped', ended = clock_timestamp(),
     outcome = jsonb_build_object('detail', 'the budget of the batch is spent')
 FROM fleet_batches b WHERE b.name = j.batch AND j.id = %s AND j.state = 'queued'
+    AND b.budget IS NOT NULL
     AND (SELECT sum(cost) FROM fleet_jobs s WHERE s.batch = b.name) >= b.budget
 RETURNING 1
 """
@@ -253,8 +265,6 @@ class Board:
 
         ``budget`` is in dollars, for the whole batch; none leaves it as it is.
         """
-        from psycopg.types.json import Jsonb
-
         new = 0
         async with self.connection() as connection:
             await connection.execute(
@@ -264,26 +274,21 @@ class Board:
             )
             for start in range(0, len(tasks), MANY):
                 part = tasks[start : start + MANY]
-                cursor = connection.cursor()
-                await cursor.executemany(
-                    "INSERT INTO fleet_jobs (id, key, batch, priority, labels, task)"
-                    " VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (key) DO NOTHING",
-                    [
-                        (
-                            uuid.uuid4().hex,
-                            task.key,
-                            batch,
-                            task.priority,
-                            Jsonb(dict(task.labels)),
-                            Jsonb(task.as_data()),
-                        )
-                        for task in part
-                    ],
-                )
+                given = json.dumps([_row_of(task) for task in part])
+                cursor = await connection.execute(SUBMIT, (batch, given))
                 new += max(cursor.rowcount, 0)
-        while await self.offer_due():
-            pass
+        await self._offer_all()
         return new, len(tasks) - new
+
+    async def _offer_all(self) -> None:
+        """Put in the queue all that is not in it, and have tables that grew much counted anew."""
+        many, counted = 0, MANY // 2
+        while number := await self.offer_due():
+            many += number
+            if many >= 2 * counted:
+                await self.queue.count()
+                await self._all("ANALYZE fleet_jobs")
+                counted = many
 
     async def cancel(self, where: Where) -> int:
         """Cancel jobs: what waits at once, what runs when its worker next renews."""
@@ -304,8 +309,7 @@ class Board:
             f" WHERE state IN ('failed', 'cancelled', 'stopped') AND {where.sql} RETURNING id",
             where.values,
         )
-        while await self.offer_due():
-            pass
+        await self._offer_all()
         return len(done)
 
     async def answer(self, job: str, answer: str) -> bool:
@@ -437,13 +441,9 @@ class Board:
             if not offers:
                 return 0
             rows = await self.queue.offer(offers, connection)
-            ids = [offer.job for offer in offers]
-            await connection.execute(
-                "UPDATE fleet_jobs j SET offered = clock_timestamp(), engine_row = given.number"
-                " FROM unnest(%s::text[], %s::bigint[]) AS given (id, number)"
-                " WHERE j.id = given.id",
-                (ids, rows),
-            )
+            pairs = zip(offers, rows, strict=True)
+            given = [{"id": offer.job, "number": number} for offer, number in pairs]
+            await connection.execute(OFFERED, (json.dumps(given),))
             return len(offers)
 
     async def offer_again(self) -> int:
@@ -537,6 +537,17 @@ class Where:
             "job": self.job,
             "state": self.state,
         }
+
+
+def _row_of(task: Task) -> dict[str, Any]:
+    """A task as a new row."""
+    return {
+        "id": uuid.uuid4().hex,
+        "key": task.key,
+        "priority": task.priority,
+        "labels": dict(task.labels),
+        "task": task.as_data(),
+    }
 
 
 def table(value: Any) -> dict[str, Any]:

@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -48,7 +49,7 @@ APPENDS = 400
 
 
 class Reading(Endpoint):
-    """A model that reads a file so many times, and notes how long each session takes to ask again."""
+    """A model that reads a file so many times, and notes when each session asks again."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -70,7 +71,7 @@ class Reading(Endpoint):
     def gaps(self) -> list[float]:
         """Seconds from the end of an answer to the next request of the same session."""
         every = self.asked_at.values()
-        return [b - a - PAUSE for at in every for a, b in zip(at, at[1:], strict=False)]
+        return [b - a - PAUSE for at in every for a, b in pairwise(at)]
 
 
 def part(values: list[float], share: float) -> float:

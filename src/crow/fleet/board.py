@@ -429,10 +429,14 @@ class Board:
         return len(await self._all(RESCUE, {"lease": self.lease, "most": AT_ONCE}))
 
     async def offer_due(self) -> int:
-        """Put in the queue what is not in it, a part; how many."""
+        """Put in the queue what is not in it, a part; how many.
+
+        Of one priority, those that were begun before go first.
+        """
         async with self.connection() as connection:
             found = await connection.execute(
-                "SELECT id, epoch, priority FROM fleet_jobs WHERE state = 'queued'"
+                "SELECT id, epoch, 2 * priority + (epoch > 0)::int FROM fleet_jobs"
+                " WHERE state = 'queued'"
                 " AND offered IS NULL ORDER BY priority DESC, created LIMIT %s"
                 " FOR UPDATE SKIP LOCKED",
                 (MANY,),

@@ -10,7 +10,7 @@ REAL := .real/.installed
 DOCS := .docs/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test chaos real clients conformance explore fleet check format cover bench bench-peers bench-quick pictures man docs build clean
+.PHONY: help install demo test chaos real clients conformance explore fleet check format cover bench bench-peers bench-fleet bench-quick pictures man docs build clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -75,6 +75,9 @@ bench: install $(REAL)  ## Measure the loop against a bare one, and what importi
 
 bench-peers: install  ## Measure other agents and SDKs beside Crow: downloads 3 GB, an hour
 	@PATH="$$PATH:$(CURDIR)/.uv/bin" $(BIN)/python -m benchmarks.peers $(ARGS)
+
+bench-fleet: install  ## Measure how a fleet grows: PostgreSQL, pgbouncer, minutes
+	@$(BIN)/python -m benchmarks.fleet_curves $(ARGS)
 
 bench-quick: install  ## Compare Crow's cost beside a bare loop with the one that was kept
 	@$(BIN)/python -m benchmarks.check_ratios $(ARGS)

@@ -24,9 +24,12 @@ def program(name: str) -> str | None:
 
 
 class Server:
-    """A PostgreSQL server of its own, on a socket, that no power cut has to find again."""
+    """A PostgreSQL server of its own, on a socket, that no power cut has to find again.
 
-    def __init__(self) -> None:
+    ``more`` are settings of it, as ``NAME=VALUE``.
+    """
+
+    def __init__(self, *more: str) -> None:
         self.user = getpass.getuser() if os.geteuid() else "postgres"
         self.folder = Path(tempfile.mkdtemp(prefix="crow-postgres-"))
         if not os.geteuid():
@@ -34,6 +37,7 @@ class Server:
         data = str(self.folder / "data")
         self.run("initdb", "-D", data, "-N", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8")
         settings = "-F -c listen_addresses='' -c max_connections=300 -c full_page_writes=off"
+        settings = " -c ".join([settings, *more])
         self.options = ("-D", data, "-o", f"{settings} -k {self.folder}")
         self.start()
         self.schemas = 0

@@ -21,7 +21,7 @@ from crow.cli.checking.imports import PUBLIC
 ROOT = Path(__file__).parent.parent
 SRC = ROOT / "src"
 NAMES = """
-Agent AgentHook Allow Answer Arg Ask Call Client Command CommandContext CompactContext Completion
+Agent AgentHook Allow Answer Arg Ask Attachment Attachments Call Client Command CommandContext CompactContext Completion
 ConfigContext Context Continue CrowError CwdContext Deny ErrorContext ExtensionError FIRST HookError HookRegistry HookResult Key LAST LLM
  Message MessageContext Mode ModelError Next NextCall NextRequest NotificationContext NullClient Point ProjectSettings PromptSection Record Reply
  Request RequestContext RunContext Session SessionContext SessionError SessionInUse SessionInfo Stop Store Tool ToolContext ToolEnvironment

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from crow.annotations.arg import Arg as Arg
     from crow.app import build as build
     from crow.core.agent import Agent as Agent
+    from crow.core.attachments import Attachment as Attachment
+    from crow.core.attachments import Attachments as Attachments
     from crow.core.catalog import Command as Command
     from crow.core.catalog import Mode as Mode
     from crow.core.catalog import PromptSection as PromptSection
@@ -85,6 +87,7 @@ _ROOMS = {
     "crow.annotations.arg": "Arg",
     "crow.app": "build",
     "crow.core.agent": "Agent",
+    "crow.core.attachments": "Attachment Attachments",
     "crow.core.hooks.attempts": "Next NextCall NextRequest",
     "crow.core.hooks.collect": "hook",
     "crow.core.hooks.context": "Context RunContext",

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ from crow.testing.endpoint import USAGE, Endpoint, Received, Response, delta, st
 
 LEASE = 3.0
 GRACE = ("--grace", "2")
+WITHIN = 10.0
+"""Seconds after a lease in which a job goes on elsewhere."""
 PAUSE = 0.05
 """Seconds that the model takes for an answer."""
 
@@ -58,6 +61,7 @@ class Fleet:
     def __init__(self, address: str, url: str, folder: Path, concurrency: int) -> None:
         self.workers: list[asyncio.subprocess.Process] = []
         self.harm: Counter[str] = Counter()
+        self.deaths: list[tuple[int, float]] = []
         self._folder = folder
         self._args = (
             "fleet",
@@ -105,6 +109,7 @@ class Fleet:
                 if worker.returncode is not None:
                     return
                 worker.send_signal(signal.SIGSTOP)
+                self.deaths.append((worker.pid, time.time()))
                 await asyncio.sleep(2 * LEASE)
                 worker.send_signal(signal.SIGCONT)
             case "cut":
@@ -122,6 +127,8 @@ class Fleet:
         if worker.returncode is not None:
             raise RuntimeError(f"a worker ended by itself: {(self._folder / 'log').read_text()}")
         worker.send_signal(number)
+        if number == signal.SIGKILL:
+            self.deaths.append((worker.pid, time.time()))
         if wait:
             await worker.wait()
         await self.start()
@@ -191,11 +198,40 @@ async def _play(
         took = time.monotonic() - began
         await fleet.end()
         wrong = await check(board, address, folder, sessions, turns)
+        wrong += await recovery(board, fleet.deaths)
         rows = await board.jobs(Where())
         moved = sum(row["epoch"] - 1 for row in rows)
     print(f"{sessions} sessions of {turns} turns on {workers} workers, hurt for {hurt:.0f} s:")
     print(f"  {dict(fleet.harm)}; sessions moved {moved} times; {took:.0f} s in all")
     return wrong
+
+
+async def recovery(board: Board, deaths: list[tuple[int, float]]) -> list[str]:
+    """How long after a worker died its jobs were taken back, and began elsewhere."""
+    taken: list[float] = []
+    begun: list[float] = []
+    for row in await board.jobs(Where()):
+        moves = await board.moves(row["id"])
+        for lost, following in pairwise(moves):
+            pid, ended = int(lost["who"].split("/")[1]), lost["ended"]
+            if lost["how"] != "lost":
+                continue
+            at = max((t for who, t in deaths if who == pid and t < ended.timestamp()), default=0.0)
+            if at > lost["began"].timestamp():
+                taken.append(ended.timestamp() - at)
+                begun.append(following["began"].timestamp() - at)
+    for name, times in (("taken back", taken), ("begun elsewhere", begun)):
+        if times:
+            print(f"  {len(times)} jobs of dead workers were {name} after {told(times)}")
+    late = [each for each in begun if each > LEASE + WITHIN]
+    return [f"{len(late)} jobs began later than {WITHIN} s after their lease"] if late else []
+
+
+def told(times: list[float]) -> str:
+    """Quantiles of seconds."""
+    ordered = sorted(times)
+    p50, p95 = (ordered[int(len(ordered) * share)] for share in (0.5, 0.95))
+    return f"{p50:.1f} s (p50), {p95:.1f} s (p95), {ordered[-1]:.1f} s (most)"
 
 
 async def _is_over(board: Board) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -66,7 +67,7 @@ def test_a_file_of_tasks_becomes_results(address: str, repository: Path, tmp_pat
     echo = crow(address, "list", "--label", "kind=echo")
     assert len(echo.stdout.splitlines()) == 1
     shown = crow(address, "show", rows[1]["id"][:8]).stdout
-    assert "on " in shown
+    assert re.search(r"epoch 1 on \S+: turns 1 to \d+, done at ", shown)
     assert "Run `echo hi`" in shown
     page = tmp_path / "results.html"
     assert crow(address, "results", "--html", str(page)).returncode == 0

@@ -46,6 +46,21 @@ async def test_the_highest_priority_is_begun_first(address: str, tmp_path: Path)
         assert high["started"] < low["started"]
 
 
+async def test_what_was_begun_goes_on_before_what_was_not(address: str) -> None:
+    async with Board(address) as board:
+        await board.submit("b", tasks("first", "second") + tasks("urgent", priority=1))
+        (urgent,) = await board.queue.lease(1)
+        begun = [await board.claim(offer, "w") for offer in (urgent, *await board.queue.lease(1))]
+        assert [each.task.prompt for each in begun if each is not None] == ["urgent", "first"]
+        await board.submit("b", tasks("third") + tasks("new", priority=1))
+        for each in begun:
+            assert each is not None
+            assert await board.leave(each, Left("queued"))
+        found = [await board.claim(offer, "w") for offer in await board.queue.lease(9)]
+        names = [each.task.prompt for each in found if each is not None]
+        assert names == ["urgent", "new", "first", "second", "third"]
+
+
 async def test_a_question_waits_in_the_inbox_and_its_answer_goes_on_elsewhere(
     address: str, tmp_path: Path, repository: Path
 ) -> None:

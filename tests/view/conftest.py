@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.postgres import Server, postgres
 
 from crow.core.agent import Agent
 from crow.core.hooks.contexts import ToolContext
@@ -18,6 +19,8 @@ from crow.extensions import PersistenceHook, SystemPromptHook
 from crow.extensions.prompt_cache import PromptCacheHook
 from crow.testing import ScriptedModel, call, text
 from crow.tools import tool
+
+__all__ = ["postgres"]
 
 USAGE: Any = {"input_tokens": 90, "output_tokens": 10, "total_tokens": 100, "cached_tokens": 40}
 EVIL = "<img src=x onerror=\"document.title='evil'\"><script>document.title='evil'</script> [go](javascript:alert(1))"
@@ -41,9 +44,13 @@ def polite(ctx: ToolContext) -> None:
 
 
 @pytest.fixture
-async def lines(tmp_path: Path) -> str:
+async def lines(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """What a store exports of a session with calls, hooks, a denial and hostile text."""
-    store = PersistenceHook(tmp_path / "crow.db")
+    where: Path | str = tmp_path / "crow.db"
+    if getattr(request, "param", "") == "postgres":
+        server: Server = request.getfixturevalue("postgres")
+        where = server.database()
+    store = PersistenceHook(where)
     script = [
         [text(f"On it. {EVIL}", usage=USAGE, reasoning="Shall I?"), call("shout", word="hi")],
         call("shout", word="secret"),

@@ -17,6 +17,9 @@ def calls(made: dict[str, Any]) -> list[dict[str, Any]]:
     return [entry for entry in made["entries"] if entry["kind"] == "call"]
 
 
+@pytest.mark.parametrize(
+    "lines", ["file", pytest.param("postgres", marks=pytest.mark.slow)], indirect=True
+)
 async def test_a_call_has_its_hooks_its_decision_and_what_was_asked_for(lines: str) -> None:
     made = document(lines)
     allowed, denied = calls(made)

@@ -541,7 +541,11 @@ class SessionInfo:
 
 
 class Store(Protocol):
-    """Where sessions outlive their process."""
+    """Where sessions outlive their process.
+
+    One more member is used where an object has it: ``attachments``, what extensions keep beside
+    sessions for all machines that share the store; None where no others do.
+    """
 
     def save(self, session: Session) -> None:
         """Write what is not written yet."""

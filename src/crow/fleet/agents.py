@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from crow.extensions.persistence import PersistenceHook
     from crow.fleet.running import Build, Running
 
-ALONE: dict[str, Any] = {"extensions": {"disable": ["presence"]}}
-"""Settings of a session that no person sits at: it is not among those of this machine."""
+ALONE = ("persistence", "presence")
+"""Extensions that a session does not need which no person sits at, and which has its store."""
 
 
 def builder(store: PersistenceHook, model: str | None) -> Build:
@@ -23,7 +23,7 @@ def builder(store: PersistenceHook, model: str | None) -> Build:
         from crow.app import build
 
         return build(
-            {**ALONE, **task.settings},
+            settings_of(task),
             cwd=folder,
             model=task.model or model,
             allow=task.allow,
@@ -32,3 +32,10 @@ def builder(store: PersistenceHook, model: str | None) -> Build:
         )
 
     return build_one
+
+
+def settings_of(task: Task) -> dict[str, Any]:
+    """A task's settings, without what the fleet has its own of."""
+    extensions: dict[str, Any] = task.settings.get("extensions") or {}
+    disabled = [*extensions.get("disable", ()), *ALONE]
+    return {**task.settings, "extensions": {**extensions, "disable": disabled}}

@@ -8,6 +8,7 @@ is a hint: it is made anew where it was lost, and counts for nothing where it is
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
@@ -54,14 +55,26 @@ WITH taken AS (
     INSERT INTO fleet_leases SELECT id, epoch, clock_timestamp() + %(lease)s * interval '1 second'
     FROM taken ON CONFLICT (job) DO UPDATE SET epoch = excluded.epoch, until = excluded.until
 ), moved AS (
-    INSERT INTO fleet_moves (job, epoch, who) SELECT id, epoch, %(who)s FROM taken
+    INSERT INTO fleet_moves (job, epoch, who, since)
+    SELECT id, epoch, %(who)s, turns FROM taken
 )
 SELECT * FROM taken
+"""
+SUBMIT = """
+INSERT INTO fleet_jobs (id, key, batch, priority, labels, task)
+SELECT id, key, %s, priority, labels, task FROM jsonb_to_recordset(%s::jsonb)
+    AS given (id text, key text, priority int, labels jsonb, task jsonb)
+ON CONFLICT (key) DO NOTHING
+"""
+OFFERED = """
+UPDATE fleet_jobs j SET offered = clock_timestamp(), engine_row = given.number
+FROM jsonb_to_recordset(%s::jsonb) AS given (id text, number bigint) WHERE j.id = given.id
 """
 OVERSPENT = """
 UPDATE fleet_jobs j SET state = 'stopped', ended = clock_timestamp(),
     outcome = jsonb_build_object('detail', 'the budget of the batch is spent')
 FROM fleet_batches b WHERE b.name = j.batch AND j.id = %s AND j.state = 'queued'
+    AND b.budget IS NOT NULL
     AND (SELECT sum(cost) FROM fleet_jobs s WHERE s.batch = b.name) >= b.budget
 RETURNING 1
 """
@@ -75,6 +88,9 @@ WITH dead AS (
     ORDER BY l.until FOR UPDATE SKIP LOCKED LIMIT %(most)s
 ), gone AS (
     DELETE FROM fleet_leases l USING dead WHERE l.job = dead.job
+), moved AS (
+    UPDATE fleet_moves m SET how = 'lost', ended = clock_timestamp(), until = j.turns
+    FROM dead JOIN fleet_jobs j ON j.id = dead.job WHERE m.job = dead.job AND m.epoch = dead.epoch
 )
 UPDATE fleet_jobs j SET offered = NULL, who = '',
     state = CASE WHEN j.cancel THEN 'cancelled'
@@ -88,6 +104,15 @@ RETURNING j.id
 """
 """Leases that ran out while the database was down are first renewed by who lives."""
 
+COME_BY = """
+INSERT INTO fleet_workers VALUES (%s, %s, %s, false, clock_timestamp())
+ON CONFLICT (who) DO UPDATE SET running = excluded.running, seen = excluded.seen
+RETURNING drain, (
+    SELECT jsonb_object_agg(provider, extract(epoch FROM until - clock_timestamp()))
+    FROM fleet_pace WHERE until > clock_timestamp()
+) AS paces
+"""
+
 LEAVE = """
 WITH mine AS (
     UPDATE fleet_jobs SET state = %(state)s, outcome = %(outcome)s, question = %(question)s,
@@ -96,6 +121,10 @@ WITH mine AS (
         tries = tries - CASE WHEN %(counts)s THEN 0 ELSE 1 END,
         ended = CASE WHEN %(state)s IN ('queued', 'waiting') THEN NULL ELSE clock_timestamp() END
     WHERE id = %(job)s AND epoch = %(epoch)s AND state = 'running' RETURNING id
+), moved AS (
+    UPDATE fleet_moves m SET ended = clock_timestamp(), until = %(turns)s,
+        how = CASE WHEN %(state)s = 'queued' THEN 'handed back' ELSE %(state)s END
+    FROM mine WHERE m.job = mine.id AND m.epoch = %(epoch)s
 )
 DELETE FROM fleet_leases USING mine WHERE job = mine.id RETURNING job
 """
@@ -144,6 +173,7 @@ class Board:
         self._patience = patience
         self._pool: AsyncConnectionPool[Any] | None = None
         self._queue: ProcrastinateQueue | None = None
+        self._paces: dict[str, float] = {}
 
     async def __aenter__(self) -> Self:
         from psycopg import Error
@@ -235,8 +265,6 @@ class Board:
 
         ``budget`` is in dollars, for the whole batch; none leaves it as it is.
         """
-        from psycopg.types.json import Jsonb
-
         new = 0
         async with self.connection() as connection:
             await connection.execute(
@@ -246,26 +274,21 @@ class Board:
             )
             for start in range(0, len(tasks), MANY):
                 part = tasks[start : start + MANY]
-                cursor = connection.cursor()
-                await cursor.executemany(
-                    "INSERT INTO fleet_jobs (id, key, batch, priority, labels, task)"
-                    " VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (key) DO NOTHING",
-                    [
-                        (
-                            uuid.uuid4().hex,
-                            task.key,
-                            batch,
-                            task.priority,
-                            Jsonb(dict(task.labels)),
-                            Jsonb(task.as_data()),
-                        )
-                        for task in part
-                    ],
-                )
+                given = json.dumps([_row_of(task) for task in part])
+                cursor = await connection.execute(SUBMIT, (batch, given))
                 new += max(cursor.rowcount, 0)
-        while await self.offer_due():
-            pass
+        await self._offer_all()
         return new, len(tasks) - new
+
+    async def _offer_all(self) -> None:
+        """Put in the queue all that is not in it, and have tables that grew much counted anew."""
+        many, counted = 0, MANY // 2
+        while number := await self.offer_due():
+            many += number
+            if many >= 2 * counted:
+                await self.queue.count()
+                await self._all("ANALYZE fleet_jobs")
+                counted = many
 
     async def cancel(self, where: Where) -> int:
         """Cancel jobs: what waits at once, what runs when its worker next renews."""
@@ -286,8 +309,7 @@ class Board:
             f" WHERE state IN ('failed', 'cancelled', 'stopped') AND {where.sql} RETURNING id",
             where.values,
         )
-        while await self.offer_due():
-            pass
+        await self._offer_all()
         return len(done)
 
     async def answer(self, job: str, answer: str) -> bool:
@@ -312,9 +334,14 @@ class Board:
         )
 
     async def moves(self, job: str) -> list[dict[str, Any]]:
-        """Which machines a job was on, in turn."""
+        """Which machines a job was on, in turn: from when and which turn until, and how it left.
+
+        ``until`` of one that was lost is as far as it had reported.
+        """
         return await self._all(
-            "SELECT epoch, who, began FROM fleet_moves WHERE job = %s ORDER BY epoch", (job,)
+            "SELECT epoch, who, began, since, ended, until, how FROM fleet_moves"
+            " WHERE job = %s ORDER BY epoch",
+            (job,),
         )
 
     async def patch(self, job: str) -> bytes | None:
@@ -402,10 +429,14 @@ class Board:
         return len(await self._all(RESCUE, {"lease": self.lease, "most": AT_ONCE}))
 
     async def offer_due(self) -> int:
-        """Put in the queue what is not in it, a part; how many."""
+        """Put in the queue what is not in it, a part; how many.
+
+        Of one priority, those that were begun before go first.
+        """
         async with self.connection() as connection:
             found = await connection.execute(
-                "SELECT id, epoch, priority FROM fleet_jobs WHERE state = 'queued'"
+                "SELECT id, epoch, 2 * priority + (epoch > 0)::int FROM fleet_jobs"
+                " WHERE state = 'queued'"
                 " AND offered IS NULL ORDER BY priority DESC, created LIMIT %s"
                 " FOR UPDATE SKIP LOCKED",
                 (MANY,),
@@ -414,13 +445,9 @@ class Board:
             if not offers:
                 return 0
             rows = await self.queue.offer(offers, connection)
-            ids = [offer.job for offer in offers]
-            await connection.execute(
-                "UPDATE fleet_jobs j SET offered = clock_timestamp(), engine_row = given.number"
-                " FROM unnest(%s::text[], %s::bigint[]) AS given (id, number)"
-                " WHERE j.id = given.id",
-                (ids, rows),
-            )
+            pairs = zip(offers, rows, strict=True)
+            given = [{"id": offer.job, "number": number} for offer, number in pairs]
+            await connection.execute(OFFERED, (json.dumps(given),))
             return len(offers)
 
     async def offer_again(self) -> int:
@@ -440,14 +467,11 @@ class Board:
         return await self.offer_due() if lost else 0
 
     async def come_by(self, who: str, places: int, running: int) -> bool:
-        """Say that a worker is there; True where it is asked to drain."""
-        rows = await self._all(
-            "INSERT INTO fleet_workers VALUES (%s, %s, %s, false, clock_timestamp())"
-            " ON CONFLICT (who) DO UPDATE SET running = excluded.running, seen = excluded.seen"
-            " RETURNING drain",
-            (who, places, running),
-        )
-        return bool(rows[0]["drain"])
+        """Say that a worker is there, and hear who refuses; True where it is asked to drain."""
+        (row,) = await self._all(COME_BY, (who, places, running))
+        now = time.monotonic()
+        self._paces = {each: now + float(left) for each, left in table(row["paces"]).items()}
+        return bool(row["drain"])
 
     async def go(self, who: str) -> None:
         """Say that a worker goes."""
@@ -469,7 +493,9 @@ class Board:
         return len(rows)
 
     async def pace(self, provider: str, seconds: float) -> None:
-        """Ask all workers to send nothing to a provider for so long."""
+        """Ask all workers to send nothing to a provider for so long: this one now, others soon."""
+        known = self._paces.get(provider, 0.0)
+        self._paces[provider] = max(known, time.monotonic() + seconds)
         await self._all(
             "INSERT INTO fleet_pace VALUES (%(provider)s, clock_timestamp() + %(seconds)s"
             " * interval '1 second') ON CONFLICT (provider) DO UPDATE"
@@ -477,13 +503,9 @@ class Board:
             {"provider": provider, "seconds": seconds},
         )
 
-    async def paces(self) -> dict[str, float]:
-        """For how many seconds nothing is to be sent to which provider."""
-        rows = await self._all(
-            "SELECT provider, extract(epoch FROM until - clock_timestamp())::float8 AS seconds"
-            " FROM fleet_pace WHERE until > clock_timestamp()"
-        )
-        return {row["provider"]: row["seconds"] for row in rows}
+    def wait_for(self, provider: str) -> float:
+        """For how many seconds nothing is to be sent to a provider, as this worker last heard."""
+        return max(self._paces.get(provider, 0.0) - time.monotonic(), 0.0)
 
 
 @frozen
@@ -519,6 +541,17 @@ class Where:
             "job": self.job,
             "state": self.state,
         }
+
+
+def _row_of(task: Task) -> dict[str, Any]:
+    """A task as a new row."""
+    return {
+        "id": uuid.uuid4().hex,
+        "key": task.key,
+        "priority": task.priority,
+        "labels": dict(task.labels),
+        "task": task.as_data(),
+    }
 
 
 def table(value: Any) -> dict[str, Any]:

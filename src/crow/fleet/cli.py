@@ -200,12 +200,24 @@ async def show(board: Board, options: argparse.Namespace, out: Output) -> int:
     out.line(f"{row['id']}  {row['state']}  batch {row['batch']}, {row['turns']} turns")
     out.line(str(row["task"]["prompt"]))
     for move in moves:
-        out.line(f"  {move['began']:%Y-%m-%d %H:%M:%S}  on {move['who']}", "dim")
+        out.line(f"  {moved(move)}", "dim")
     for name, text in table(row["outcome"] or row["question"]).items():
         if text and name not in ("choices", "args"):
             out.line(f"{name}: {text}")
-    out.line(f"crow sessions show {row['id'][:8]} has all that was said", "dim")
+    said = row["id"][:8]
+    out.line(
+        f"crow view {said} shows what ran where; crow sessions show {said} what was said", "dim"
+    )
     return 0
+
+
+def moved(move: dict[str, Any]) -> str:
+    """A machine that a job was on, as a line."""
+    until = "now" if move["until"] is None else move["until"]
+    turns = "no turn" if until == move["since"] else f"turns {move['since'] + 1} to {until}"
+    how = f", {move['how']} at {move['ended']:%H:%M:%S}" if move["ended"] else ""
+    begin = f"{move['began']:%Y-%m-%d %H:%M:%S}  epoch {move['epoch']}"
+    return f"{begin} on {move['who']}: {turns}{how}"
 
 
 async def results(board: Board, options: argparse.Namespace, out: Output) -> int:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 QUEUE = "crow-fleet"
 TASK = "crow.fleet.session"
-MANY = 1000
-"""Rows from which on the table is counted anew: without that each lease sorts the whole queue."""
 
 
 class ProcrastinateQueue:
@@ -61,9 +59,12 @@ class ProcrastinateQueue:
             for offer in offers
         ]
         rows = await self._manager.batch_defer_jobs_async(jobs, connection)
-        if len(rows) >= MANY and connection is not None:
-            await connection.execute("ANALYZE procrastinate_jobs")
         return [row.id or 0 for row in rows]
+
+    async def count(self) -> None:
+        """Have the table counted anew, which has grown: else each lease sorts the whole queue."""
+        async with self._pool.connection() as connection:
+            await connection.execute("ANALYZE procrastinate_jobs")
 
     async def lease(self, limit: int) -> list[Offer]:
         """Take at most so many offers."""

@@ -219,8 +219,8 @@ class Running:
     async def on_llm_request(self, ctx: Context) -> None:
         """Wait while the provider refuses others of the fleet."""
         if ctx.session.parent is None:
-            paces: dict[str, float] = await _quietly(self.board.paces()) or {}
-            await asyncio.sleep(min(paces.get(provider_of(self.claimed.task.model), 0.0), 60))
+            seconds = self.board.wait_for(provider_of(self.claimed.task.model))
+            await asyncio.sleep(min(seconds, 60))
 
     @hook("after_turn")
     async def after_turn(self, ctx: Context) -> None:

@@ -61,7 +61,12 @@ CREATE TABLE fleet_workers (
 );
 """
 
-MIGRATIONS: tuple[str, ...] = (BEGINNING,)
+MOVES = """
+ALTER TABLE fleet_moves ADD COLUMN since int NOT NULL DEFAULT 0, ADD COLUMN until int,
+    ADD COLUMN ended timestamptz, ADD COLUMN how text NOT NULL DEFAULT '';
+"""
+
+MIGRATIONS: tuple[str, ...] = (BEGINNING, MOVES)
 """Step n makes version n + 1 of version n; a step that was released is never changed."""
 
 LOCK = 0x63726F78

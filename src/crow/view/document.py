@@ -1,7 +1,8 @@
 """A session as the page shows it: entries in order, each call with its hooks and its decision.
 
 An entry has a ``kind``: ``prompt``, ``answer``, ``call``, ``plan``, ``compacted``, ``aside``,
-``request`` (tokens of one), ``break`` (of the cache's prefix) and ``hooks`` (those of no call).
+``request`` (tokens of one), ``break`` (of the cache's prefix), ``moved`` (it went on at another
+machine) and ``hooks`` (those of no call). ``machines`` are where it was, each with its part of it.
 What a request was beside the conversation is in ``sent``, each once; ``request`` of an answer and
 of the tokens is its place there. Times are seconds of the epoch, durations milliseconds.
 """
@@ -36,6 +37,7 @@ def document(lines: str) -> Data:
         "entries": told.entries,
         "files": files_of(told.entries),
         "sent": told.sent,
+        "machines": told.machines,
         "count": len(records),
     }
 
@@ -46,8 +48,10 @@ class Telling:
 
     entries: list[Data] = field(default_factory=list[Data])
     sent: list[Data] = field(default_factory=list[Data])
+    machines: list[Data] = field(default_factory=list[Data])
     _calls: dict[str, Data] = field(default_factory=dict[str, Data])
     _turn: int = 0
+    _requests: int = 0
 
     def take(self, row: Data) -> None:
         """Take the next record; one that is damaged is passed over."""
@@ -75,7 +79,10 @@ class Telling:
     def _beside(self, kind: str, data: Data, row: Data) -> None:
         """What stands beside messages and calls; what nobody knows is passed over."""
         match kind:
+            case "opened":
+                self._opened(data, row)
             case "usage":
+                self._requests += 1
                 self._add("request", row, **data, request=len(self.sent) - 1)
             case "sent":
                 self._sent(data)
@@ -103,6 +110,21 @@ class Telling:
         if "system" in data:
             now["system"] = [_said(each) for each in data["system"]]
         self.sent.append(now)
+
+    def _opened(self, data: Data, row: Data) -> None:
+        """A machine takes the session up, by itself or from one that was lost."""
+        here = {"who": data["who"], "epoch": data["epoch"], "lost": data.get("lost", "")}
+        unknown = 0
+        if self.machines:
+            before = self.machines[-1]
+            calls = [call for call in self._calls.values() if call["seq"] > before["seq"]]
+            unknown = sum(call["outcome"] in ("", "unknown") for call in calls)
+            before |= {"until": self._requests, "ended": self.entries[-1]["at"], "unknown": unknown}
+            before["how"] = "lost" if here["lost"] else "handed over"
+        if self.machines and (here["lost"] or here["who"] != self.machines[-1]["who"]):
+            self._add("moved", row, **here, unknown=unknown)
+        at = {"seq": row["seq"], "began": row["at"], "since": self._requests + 1}
+        self.machines.append({**here, **at})
 
     def _add(self, kind: str, row: Mapping[str, Any], **values: Any) -> Data:
         entry = {"kind": kind, "seq": row["seq"], "at": row["at"], "turn": self._turn, **values}

@@ -1,8 +1,8 @@
 """A program that works on a session and is killed: at its n-th write, or at a random moment.
 
 ``python dying.py FOLDER writes|some-writes|moments COUNT SEED`` works COUNT times, each time in a process of its
-own and on a database of its own, FOLDER/N/crow.db. What the process told its client is kept in
-FOLDER/N/heard.jsonl; the first one, FOLDER/whole, is not killed. Stops early where there is no n-th write.
+own and on a database of its own, FOLDER/N/crow.db, or on that of DYING_STORE. What the process told its client is kept in
+FOLDER/N/heard.jsonl; with DYING_STORE all work on that. The first one, FOLDER/whole, is not killed. Stops early where there is no n-th write.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ SCRIPT: tuple[Any, ...] = (
 )
 
 
-async def work(db: Path, client: Teller) -> None:
+async def work(db: Path | str, client: Teller) -> None:
     agent = Agent(
         ScriptedModel(*SCRIPT), hooks=[PersistenceHook(db), Compact(), State()], tools=[wait]
     )
@@ -98,7 +98,7 @@ async def work(db: Path, client: Teller) -> None:
 
 def live(folder: Path, pipe: int, before: Callable[[], object]) -> None:
     kept = before()
-    asyncio.run(work(folder / "crow.db", Teller(pipe)))
+    asyncio.run(work(os.environ.get("DYING_STORE") or folder / "crow.db", Teller(pipe)))
     del kept
 
 

@@ -45,19 +45,30 @@ class Broken:
 
 
 @pytest.fixture
-async def sessions(home: Path, tmp_path: Path) -> list[str]:
+async def sessions(home: Path, db: Path | str) -> list[str]:
     """Two old sessions and a new one."""
     del home
-    agent = Agent(ScriptedModel(*"123"), hooks=[PersistenceHook(tmp_path / "crow.db")], tools=[])
+    agent = Agent(ScriptedModel(*"123"), hooks=[PersistenceHook(db)], tools=[])
     async with agent:
         ids = [(await agent.run("Go")).session.id for _ in range(3)]
-    # Closed before the store opens the file again: two SQLite libraries in one process share locks.
-    with closing(sqlite3.connect(tmp_path / "crow.db")) as database, database:
-        old = "2026-01-01T00:00:00.000Z"
-        database.executemany(
-            "UPDATE sessions SET updated = ? WHERE id = ?", [(old, i) for i in ids[:2]]
-        )
+    make_old(db, ids[:2])
     return ids
+
+
+def make_old(db: Path | str, ids: list[str]) -> None:
+    """Let sessions have been used long ago."""
+    old = "2026-01-01T00:00:00.000Z"
+    if isinstance(db, str):
+        import psycopg
+
+        with psycopg.connect(db, autocommit=True) as connection:
+            connection.execute("UPDATE sessions SET updated = %s WHERE id = ANY(%s)", (old, ids))
+        return
+    # Closed before the store opens the file again: two SQLite libraries in one process share locks.
+    with closing(sqlite3.connect(db)) as database, database:
+        database.executemany(
+            "UPDATE sessions SET updated = ? WHERE id = ?", [(old, i) for i in ids]
+        )
 
 
 async def left(store: PersistenceHook) -> set[str]:
@@ -65,9 +76,9 @@ async def left(store: PersistenceHook) -> set[str]:
 
 
 async def test_what_is_kept_of_a_session_goes_with_it(
-    sessions: list[str], tmp_path: Path, caplog: Any
+    sessions: list[str], db: Path | str, tmp_path: Path, caplog: Any
 ):
-    store, keeper = PersistenceHook(tmp_path / "crow.db"), Keeper()
+    store, keeper = PersistenceHook(db), Keeper()
     outputs = tmp_path / "outputs"
     for each in sessions[:2]:
         (outputs / each).mkdir(parents=True)
@@ -94,9 +105,9 @@ async def test_without_a_store_there_is_nothing_to_delete():
 
 
 async def test_old_sessions_go_once_a_day_and_those_in_use_stay(
-    sessions: list[str], tmp_path: Path
+    sessions: list[str], db: Path | str
 ):
-    path, keeper = tmp_path / "crow.db", Keeper()
+    path, keeper = db, Keeper()
     async with Agent(ScriptedModel(), hooks=[PersistenceHook(path)], tools=[]) as other:
         await other.load_session(sessions[1])
         store = PersistenceHook(path, keep_days=30)
@@ -112,8 +123,8 @@ async def test_old_sessions_go_once_a_day_and_those_in_use_stay(
     assert await left(PersistenceHook(path)) == {*sessions[1:]}  # it was done today
 
 
-async def test_without_a_number_of_days_nothing_goes(sessions: list[str], tmp_path: Path):
-    store = PersistenceHook(tmp_path / "crow.db")
+async def test_without_a_number_of_days_nothing_goes(sessions: list[str], db: Path | str):
+    store = PersistenceHook(db)
     async with Agent(ScriptedModel(), hooks=[store], tools=[]) as agent:
         await agent.start()
         await asyncio.sleep(0.05)
@@ -121,8 +132,8 @@ async def test_without_a_number_of_days_nothing_goes(sessions: list[str], tmp_pa
     assert not (state_directory() / "cleaned-up").exists()
 
 
-async def test_an_old_session_that_somebody_goes_on_with_stays(sessions: list[str], tmp_path: Path):
-    store, keeper = PersistenceHook(tmp_path / "crow.db", keep_days=30), Keeper()
+async def test_an_old_session_that_somebody_goes_on_with_stays(sessions: list[str], db: Path | str):
+    store, keeper = PersistenceHook(db, keep_days=30), Keeper()
     agent = Agent(ScriptedModel("On."), hooks=[store, keeper], tools=[])
     async with agent:
         session = await agent.load_session(sessions[0])
@@ -132,4 +143,4 @@ async def test_an_old_session_that_somebody_goes_on_with_stays(sessions: list[st
             await agent.delete_session(sessions[0])
         assert (await agent.run("Go on", session=session)).text == "On."
     assert keeper.forgotten == [sessions[1]]
-    assert await left(PersistenceHook(tmp_path / "crow.db")) == {sessions[0], sessions[2]}
+    assert await left(PersistenceHook(db)) == {sessions[0], sessions[2]}

@@ -11,12 +11,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.postgres import Server
 from tests.properties import examples
 
 from crow import Agent
-from crow.extensions import RewindHook
+from crow.extensions import PersistenceHook, RewindHook
 from crow.extensions.rewind.plan import UNKEPT
 from crow.testing import ScriptedModel, call
 
@@ -96,9 +98,11 @@ def asked(folder: Path, steps: list[tuple[str, str, str, str]]) -> list[Any]:
     return script
 
 
-async def play(folder: Path, steps: list[tuple[str, str, str, str]], **options: Any) -> None:
+async def play(
+    folder: Path, steps: list[tuple[str, str, str, str]], *stores: Any, **options: Any
+) -> None:
     keeper = RewindHook(directory=folder.parent / "kept", **options)
-    async with Agent(ScriptedModel(*asked(folder, steps)), hooks=[keeper]) as agent:
+    async with Agent(ScriptedModel(*asked(folder, steps)), hooks=[*stores, keeper]) as agent:
         session = await agent.new_session(cwd=str(folder))
         first, since = seen(folder), time.time()
         touched: set[str] = set()
@@ -144,6 +148,17 @@ async def play(folder: Path, steps: list[tuple[str, str, str, str]], **options: 
         assert seen(folder) == last
 
 
+def played(steps: list[tuple[str, str, str, str]], *stores: Any, **options: Any) -> None:
+    """Play it in a folder of its own."""
+    made = Path(tempfile.mkdtemp()).resolve()
+    try:
+        (made / "work").mkdir()
+        begin(made / "work")
+        asyncio.run(play(made / "work", steps, *stores, **options))
+    finally:
+        shutil.rmtree(made)
+
+
 @settings(max_examples=examples(120))
 @given(STEPS, st.booleans(), st.sampled_from((0.0, 60.0)))
 @example(
@@ -177,10 +192,13 @@ async def play(folder: Path, steps: list[tuple[str, str, str, str]], **options: 
 def test_going_back_loses_nothing_of_others_and_going_back_twice_is_where_one_was(
     steps: list[tuple[str, str, str, str]], inotify: bool, patience: float
 ) -> None:
-    made = Path(tempfile.mkdtemp()).resolve()
-    try:
-        (made / "work").mkdir()
-        begin(made / "work")
-        asyncio.run(play(made / "work", steps, inotify=inotify, patience=patience))
-    finally:
-        shutil.rmtree(made)
+    played(steps, inotify=inotify, patience=patience)
+
+
+@pytest.mark.slow
+@settings(max_examples=examples(60))
+@given(STEPS)
+def test_so_it_is_where_machines_share_what_is_kept(
+    postgres: Server, steps: list[tuple[str, str, str, str]]
+) -> None:
+    played(steps, PersistenceHook(postgres.database()), patience=60.0)

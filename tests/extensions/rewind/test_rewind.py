@@ -60,10 +60,12 @@ async def lines(keeper: RewindHook, session: Session, since: float = 0.0) -> lis
     return (await keeper.plan_rewind(session, since)).lines(session.cwd)
 
 
-async def test_the_store_is_for_its_user_alone(tmp_path: Path, work: Path) -> None:
+async def test_the_store_is_for_its_user_alone(
+    tmp_path: Path, work: Path, store: PersistenceHook
+) -> None:
     keeper = keeper_in(tmp_path)
     model = ScriptedModel(call("Write", file_path="a", content="x"), "done")
-    async with Agent(model, hooks=[keeper]) as agent:
+    async with Agent(model, hooks=[store, keeper]) as agent:
         await agent.run("Go", session=await agent.new_session(cwd=str(work)))
         for path in (tmp_path / "kept").iterdir():
             assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -71,7 +73,7 @@ async def test_the_store_is_for_its_user_alone(tmp_path: Path, work: Path) -> No
 
 
 async def test_a_tool_that_names_its_files_has_these_kept_and_no_others(
-    tmp_path: Path, work: Path
+    tmp_path: Path, work: Path, store: PersistenceHook
 ) -> None:
     @tool(locations=lambda args, cwd: (Location(f"{cwd}/named"),))
     async def scribble() -> str:
@@ -84,7 +86,7 @@ async def test_a_tool_that_names_its_files_has_these_kept_and_no_others(
     (work / "named").chmod(0o640)
     keeper = keeper_in(tmp_path)
     async with Agent(
-        ScriptedModel(call("scribble"), "done"), tools=[scribble], hooks=[keeper]
+        ScriptedModel(call("scribble"), "done"), tools=[scribble], hooks=[store, keeper]
     ) as agent:
         session = await agent.new_session(cwd=str(work))
         await agent.run("Go", session=session)
@@ -97,12 +99,12 @@ async def test_a_tool_that_names_its_files_has_these_kept_and_no_others(
 
 
 async def test_what_others_changed_is_left_alone_unless_the_user_says_otherwise(
-    tmp_path: Path, work: Path
+    tmp_path: Path, work: Path, store: PersistenceHook
 ) -> None:
     (work / "a").write_text("old", "utf-8")
     keeper = keeper_in(tmp_path)
     model = ScriptedModel(call("Bash", command="echo new > a; echo b > b"), "done")
-    async with Agent(model, hooks=[keeper]) as agent:
+    async with Agent(model, hooks=[store, keeper]) as agent:
         session = await agent.new_session(cwd=str(work))
         await agent.run("Go", session=session)
         (work / "a").write_text("mine", "utf-8")
@@ -122,11 +124,13 @@ async def test_what_others_changed_is_left_alone_unless_the_user_says_otherwise(
         assert (work / "a").read_text("utf-8") == "mine"
 
 
-async def test_what_is_too_large_is_told_once_and_left_alone(tmp_path: Path, work: Path) -> None:
+async def test_what_is_too_large_is_told_once_and_left_alone(
+    tmp_path: Path, work: Path, store: PersistenceHook
+) -> None:
     (work / "large").write_bytes(b"x" * 2000)
     keeper, user = keeper_in(tmp_path, largest=1000), User()
     command = call("Bash", command="echo more >> large; echo a > small; sleep 0.05")
-    async with Agent(ScriptedModel(command, command, "done"), hooks=[keeper]) as agent:
+    async with Agent(ScriptedModel(command, command, "done"), hooks=[store, keeper]) as agent:
         session = await agent.new_session(cwd=str(work), client=user)
         await agent.run("Go", session=session)
         assert await lines(keeper, session) == [
@@ -138,13 +142,13 @@ async def test_what_is_too_large_is_told_once_and_left_alone(tmp_path: Path, wor
 
 
 async def test_a_folder_with_too_many_files_is_told_and_not_watched(
-    tmp_path: Path, work: Path
+    tmp_path: Path, work: Path, store: PersistenceHook
 ) -> None:
     for number in range(6):
         (work / str(number)).touch()
     keeper, user = keeper_in(tmp_path, files=5), User()
     calls = [call("Bash", command="echo a > 1"), call("Write", file_path="b", content="b")]
-    async with Agent(ScriptedModel(*calls, "done"), hooks=[keeper]) as agent:
+    async with Agent(ScriptedModel(*calls, "done"), hooks=[store, keeper]) as agent:
         session = await agent.new_session(cwd=str(work), client=user)
         await agent.run("Go", session=session)
         assert await lines(keeper, session) == ["delete   b"]
@@ -153,7 +157,7 @@ async def test_a_folder_with_too_many_files_is_told_and_not_watched(
 
 @pytest.mark.slow
 async def test_a_call_waits_only_so_long_for_a_store_that_another_process_has_locked(
-    tmp_path: Path, work: Path
+    tmp_path: Path, work: Path, store: PersistenceHook
 ) -> None:
     keeper, user = keeper_in(tmp_path, patience=2.0), User()
     hold = (
@@ -162,7 +166,7 @@ async def test_a_call_waits_only_so_long_for_a_store_that_another_process_has_lo
     )
     a, b, c = (call("Bash", command=f"echo more >> {name}") for name in "abc")
     model = ScriptedModel(a, b, "done", c, "done")
-    async with Agent(model, hooks=[keeper]) as agent:
+    async with Agent(model, hooks=[store, keeper]) as agent:
         session = await agent.new_session(cwd=str(work), client=user)
         assert await keeper.rewinds(session) == []
         other = await asyncio.create_subprocess_exec(
@@ -187,7 +191,7 @@ async def test_a_call_waits_only_so_long_for_a_store_that_another_process_has_lo
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="swaps with renameat2(2)")
 async def test_a_link_that_is_put_in_a_folders_place_meanwhile_leads_nowhere(
-    tmp_path: Path, work: Path
+    tmp_path: Path, work: Path, store: PersistenceHook
 ) -> None:
     keeper, outside = keeper_in(tmp_path), tmp_path / "outside"
     for folder in (work / "d", outside):
@@ -204,7 +208,7 @@ async def test_a_link_that_is_put_in_a_folders_place_meanwhile_leads_nowhere(
                 swap[0](*swap[1])
 
     model = ScriptedModel(call("Bash", command="for f in d/*; do echo after > $f; done"), "done")
-    async with Agent(model, hooks=[keeper]) as agent:
+    async with Agent(model, hooks=[store, keeper]) as agent:
         session = await agent.new_session(cwd=str(work))
         await agent.run("Go", session=session)
         plan = await keeper.plan_rewind(session, 0.0)
@@ -219,11 +223,13 @@ async def test_a_link_that_is_put_in_a_folders_place_meanwhile_leads_nowhere(
     assert len([*outside.iterdir()]) == 800
 
 
-async def test_a_file_that_gave_way_to_a_pipe_is_named(tmp_path: Path, work: Path) -> None:
+async def test_a_file_that_gave_way_to_a_pipe_is_named(
+    tmp_path: Path, work: Path, store: PersistenceHook
+) -> None:
     (work / "a").write_text("text")
     keeper = keeper_in(tmp_path)
     model = ScriptedModel(call("Bash", command="rm a; mkfifo a other"), "done")
-    async with Agent(model, hooks=[keeper]) as agent:
+    async with Agent(model, hooks=[store, keeper]) as agent:
         session = await agent.new_session(cwd=str(work))
         await agent.run("Go", session=session)
         assert await lines(keeper, session) == ["leave    a  (it is no file, folder or link)"]
@@ -231,7 +237,7 @@ async def test_a_file_that_gave_way_to_a_pipe_is_named(tmp_path: Path, work: Pat
 
 @pytest.mark.parametrize("path", ["a\0b", "\ud800"])
 async def test_a_path_that_no_file_can_have_is_the_tools_to_refuse(
-    tmp_path: Path, work: Path, path: str
+    tmp_path: Path, work: Path, path: str, store: PersistenceHook
 ) -> None:
     @tool(kind="edit", locations=lambda args, _: (Location(args["path"]),))
     def look_at(path: str) -> str:
@@ -240,14 +246,14 @@ async def test_a_path_that_no_file_can_have_is_the_tools_to_refuse(
 
     keeper = keeper_in(tmp_path)
     model = ScriptedModel(call("look_at", path=path), "done")
-    async with Agent(model, hooks=[keeper], tools=[look_at]) as agent:
+    async with Agent(model, hooks=[store, keeper], tools=[look_at]) as agent:
         session = await agent.new_session(cwd=str(work))
         await agent.run("Go", session=session)
         assert session.messages[-2]["content"] == "there is none"
 
 
 async def test_what_a_command_brought_from_elsewhere_is_not_deleted(
-    tmp_path: Path, work: Path
+    tmp_path: Path, work: Path, store: PersistenceHook
 ) -> None:
     (work / "node_modules").mkdir()
     for place in (tmp_path / "outside", work / "node_modules/inside"):
@@ -255,7 +261,9 @@ async def test_what_a_command_brought_from_elsewhere_is_not_deleted(
         os.utime(place, (OLD, OLD))
     command = f"mv {tmp_path}/outside . && mv node_modules/inside ."
     keeper = keeper_in(tmp_path)
-    async with Agent(ScriptedModel(call("Bash", command=command), "done"), hooks=[keeper]) as agent:
+    async with Agent(
+        ScriptedModel(call("Bash", command=command), "done"), hooks=[store, keeper]
+    ) as agent:
         session = await agent.new_session(cwd=str(work))
         await agent.run("Go", session=session)
         plan = await keeper.plan_rewind(session, 0.0)
@@ -266,14 +274,14 @@ async def test_what_a_command_brought_from_elsewhere_is_not_deleted(
 
 
 async def test_repositories_inside_stay_whole_when_their_git_folder_goes(
-    tmp_path: Path, work: Path
+    tmp_path: Path, work: Path, store: PersistenceHook
 ) -> None:
     (work / "sub/.git").mkdir(parents=True)
     (work / "sub/mine").write_text("mine", "utf-8")
     os.utime(work / "sub/mine", (OLD, OLD))
     keeper = keeper_in(tmp_path)
     calls = call("Bash", command="echo 1 > a"), call("Bash", command="rm -r sub/.git")
-    async with Agent(ScriptedModel(*calls, "done"), hooks=[keeper]) as agent:
+    async with Agent(ScriptedModel(*calls, "done"), hooks=[store, keeper]) as agent:
         session = await agent.new_session(cwd=str(work))
         await agent.run("Go", session=session)
         plan = await keeper.plan_rewind(session, 0.0)
@@ -283,7 +291,7 @@ async def test_repositories_inside_stay_whole_when_their_git_folder_goes(
 
 
 async def test_calls_at_the_same_time_do_not_take_others_changes_for_theirs(
-    tmp_path: Path, work: Path
+    tmp_path: Path, work: Path, store: PersistenceHook
 ) -> None:
     (work / "mine").write_text("old", "utf-8")
     keeper = keeper_in(tmp_path)
@@ -292,7 +300,7 @@ async def test_calls_at_the_same_time_do_not_take_others_changes_for_theirs(
         call("Bash", command="sleep 0.05; echo a > a"),
     ]
     model = ScriptedModel(call("Bash", command="true > t"), "done", both, "done")
-    async with Agent(model, hooks=[keeper]) as agent:
+    async with Agent(model, hooks=[store, keeper]) as agent:
         session = await agent.new_session(cwd=str(work))
         await agent.run("Look", session=session)
         (work / "mine").write_text("new", "utf-8")
@@ -300,7 +308,9 @@ async def test_calls_at_the_same_time_do_not_take_others_changes_for_theirs(
         assert await lines(keeper, session) == ["delete   a", "delete   t", "delete   w"]
 
 
-async def test_what_a_cancelled_command_did_can_be_taken_back(tmp_path: Path, work: Path) -> None:
+async def test_what_a_cancelled_command_did_can_be_taken_back(
+    tmp_path: Path, work: Path, store: PersistenceHook
+) -> None:
     keeper = keeper_in(tmp_path)
     model = ScriptedModel(call("Bash", command="echo a > a; echo ready; sleep 60"), "done")
 
@@ -309,17 +319,17 @@ async def test_what_a_cancelled_command_did_can_be_taken_back(tmp_path: Path, wo
             if isinstance(event, ToolProgress) and "ready" in event.text:
                 agent.cancel(session)
 
-    async with Agent(model, hooks=[keeper]) as agent:
+    async with Agent(model, hooks=[store, keeper]) as agent:
         session = await agent.new_session(cwd=str(work), client=Impatient())
         await agent.run("Go", session=session)
         assert await lines(keeper, session) == ["delete   a"]
 
 
 async def test_the_command_brings_back_files_and_conversation_and_undoes_that(
-    tmp_path: Path, work: Path
+    tmp_path: Path, work: Path, store: PersistenceHook
 ) -> None:
     (work / "a").write_text("old", "utf-8")
-    store, keeper = PersistenceHook(tmp_path / "crow.db"), keeper_in(tmp_path)
+    keeper = keeper_in(tmp_path)
     model = ScriptedModel(
         *("Hello.", call("Bash", command="echo new > a"), "Done.", "Again."),
     )
@@ -338,9 +348,9 @@ async def test_the_command_brings_back_files_and_conversation_and_undoes_that(
 
 
 async def test_only_what_can_be_done_is_offered_and_a_long_list_is_cut(
-    tmp_path: Path, work: Path
+    tmp_path: Path, work: Path, store: PersistenceHook
 ) -> None:
-    store, keeper = PersistenceHook(tmp_path / "crow.db"), keeper_in(tmp_path)
+    keeper = keeper_in(tmp_path)
     many = call("Bash", command="for n in $(seq 40); do echo $n > $n; done")
     user = User("Nothing", "Nothing")
     async with Agent(ScriptedModel(many, "Done."), hooks=[store, keeper]) as agent:
@@ -358,10 +368,10 @@ async def test_only_what_can_be_done_is_offered_and_a_long_list_is_cut(
 
 
 async def test_a_fork_can_go_back_to_before_what_it_was_forked_from(
-    tmp_path: Path, work: Path
+    tmp_path: Path, work: Path, store: PersistenceHook
 ) -> None:
     (work / "a").write_text("old", "utf-8")
-    store, keeper = PersistenceHook(tmp_path / "crow.db"), keeper_in(tmp_path)
+    keeper = keeper_in(tmp_path)
     model = ScriptedModel(call("Bash", command="echo new > a"), "Done.", "Again.")
     async with Agent(model, hooks=[store, keeper]) as agent:
         session = await agent.new_session(cwd=str(work))
@@ -373,24 +383,27 @@ async def test_a_fork_can_go_back_to_before_what_it_was_forked_from(
         assert await lines(keeper, session) == []
 
 
-async def test_deleting_a_session_forgets_what_was_kept_of_it(tmp_path: Path, work: Path) -> None:
+async def test_deleting_a_session_forgets_what_was_kept_of_it(
+    tmp_path: Path, work: Path, store: PersistenceHook
+) -> None:
     keeper = keeper_in(tmp_path)
     model = ScriptedModel(call("Write", file_path="a", content="x"), "done")
-    async with Agent(model, hooks=[keeper]) as agent:
+    async with Agent(model, hooks=[store, keeper]) as agent:
         session = await agent.new_session(cwd=str(work))
         await agent.run("Go", session=session)
-        await keeper.forget_session(session.id)
-        assert await lines(keeper, session) == []
+        await agent.close_session(session)
+        await agent.delete_session(session.id)
+        assert await lines(keeper, Session(id=session.id)) == []
 
 
 async def test_a_file_with_a_key_that_crow_uses_lies_in_no_second_place(
-    tmp_path: Path, work: Path
+    tmp_path: Path, work: Path, store: PersistenceHook
 ) -> None:
     (work / "plain").write_text("first", "utf-8")
     (work / "key").write_text("TOKEN=sk-12345678", "utf-8")
     keeper = keeper_in(tmp_path)
     model = ScriptedModel(call("Bash", command="echo x | tee plain > key"), "done")
-    async with Agent(model, hooks=[keeper]) as agent:
+    async with Agent(model, hooks=[store, keeper]) as agent:
         agent.known_secrets = frozenset({"sk-12345678"})
         session = await agent.new_session(cwd=str(work))
         await agent.run("Go", session=session)
@@ -405,7 +418,7 @@ async def test_a_file_with_a_key_that_crow_uses_lies_in_no_second_place(
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel tells nothing")
 @pytest.mark.parametrize("count", [20, pytest.param(20_000, marks=pytest.mark.slow)])
 async def test_what_the_kernel_tells_is_what_a_look_at_everything_finds(
-    tmp_path: Path, work: Path, count: int
+    tmp_path: Path, work: Path, count: int, store: PersistenceHook
 ) -> None:
     for name in ("kept/below/a", "moved/b", "gone/c", "inner/.git/HEAD", "inner/d"):
         (work / name).parent.mkdir(parents=True, exist_ok=True)
@@ -426,7 +439,7 @@ async def test_what_the_kernel_tells_is_what_a_look_at_everything_finds(
         shutil.copytree(work, folder)
         keeper = RewindHook(directory=tmp_path / f"kept{inotify}", inotify=inotify, patience=60)
         script = [each for one in commands for each in (call("Bash", command=one), "done")]
-        async with Agent(ScriptedModel(*script), hooks=[keeper]) as agent:
+        async with Agent(ScriptedModel(*script), hooks=[store, keeper]) as agent:
             session = await agent.new_session(cwd=str(folder))
             for _ in commands:
                 await agent.run("Go", session=session)

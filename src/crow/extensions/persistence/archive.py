@@ -46,7 +46,7 @@ class Archive:
     async def do(self, work: Work[T]) -> T:
         """Do something in a transaction of the writer's, behind all else. Raises `SessionError`."""
         for log in list(self.logs.values()):
-            if log.writing_soon is not None:
+            if log.timer.is_on:
                 self._write(log)
         return await asyncio.wrap_future(self.writer.submit(work))
 
@@ -56,7 +56,7 @@ class Archive:
         """Give a new session its row, and its lock. Raises `SessionError`."""
         self.logs.setdefault(log.session.id, log)
         await self.do(lambda _: None)
-        log.lease = await self.claim(log.session.id)
+        log.hold(await self.claim(log.session.id))
         log.catch_up()
         await self.flush(log)
 
@@ -103,6 +103,17 @@ class Archive:
         self.save_soon(log)
         return None
 
+    async def keep_soon(self, log: SessionLog) -> None:
+        """Make what waits outlive the process in a moment, where that takes longer than one.
+
+        Raises `SessionError` as `keep`.
+        """
+        if log.lease is None or log.vanished or self.place.keeps_records:
+            return await self.keep(log)
+        if log.error:
+            raise SessionError(log.error)
+        return self.save_soon(log)
+
     def _keep(self, log: SessionLog, lease: Claim, rows: list[Row]) -> None:
         try:
             lease.keep(rows)
@@ -123,23 +134,18 @@ class Archive:
         log.catch_up()
         self._write(log)
 
-    def save_soon(self, log: SessionLog) -> None:
+    def save_soon(self, log: SessionLog, within: float = SOON) -> None:
         """Write what is new a moment later, all at once: to wake the writer up costs time."""
         log.catch_up()
         loop = asyncio.get_running_loop()
-        if log.writing_soon is not loop:
-            log.writing_soon = loop
-            loop.call_later(SOON, self._write_soon, log)
-
-    def _write_soon(self, log: SessionLog) -> None:
-        if log.writing_soon is not None:  # nobody has written since, or ended the session
-            self._write(log)
+        if log.timer.is_later(loop, within):
+            log.timer.start(loop, within, lambda: self._write(log))
 
     def _write(self, log: SessionLog) -> None:
-        log.writing_soon = None
         self._submit(log, log.batch())
 
     def _submit(self, log: SessionLog, batch: Batch) -> Future[bool]:
+        log.timer.stop()
         if log.gone or batch.nothing:
             return _done(True)
         work = partial(self.place.write, batch=batch, claim=log.lease)
@@ -153,7 +159,6 @@ class Archive:
         Raises `SessionError` where what waited is lost.
         """
         log.catch_up()
-        log.writing_soon = None
         try:
             await self._end(log)
         finally:

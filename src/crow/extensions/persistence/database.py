@@ -32,6 +32,8 @@ class Database:
 
     begin = "BEGIN IMMEDIATE"
     writes_at_once = False
+    attachments = None
+    soon = 0.05
 
     def __init__(
         self,

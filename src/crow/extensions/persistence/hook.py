@@ -50,7 +50,7 @@ from crow.extensions.persistence.session_log import SessionLog
 from crow.messages import user
 
 if TYPE_CHECKING:
-    from crow import Agent, ProjectSettings
+    from crow import Agent, Attachments, ProjectSettings
     from crow.extensions.persistence.overview import Overview
     from crow.extensions.persistence.points import Point
     from crow.extensions.persistence.stored import StoredSessions
@@ -133,6 +133,11 @@ class PersistenceHook:
         return self._place.path or Path(os.path.expanduser(FILE)).absolute()
 
     # the store
+
+    @property
+    def attachments(self) -> Attachments | None:
+        """What extensions keep beside sessions, where machines share the store."""
+        return self._place.attachments
 
     def announce(self, address: str) -> bool:
         """Say where other machines reach this process, for those that want what is open here.
@@ -310,11 +315,18 @@ class PersistenceHook:
         prompted = log.catch_up()
         if message.get("tool_call_id") in log.results:
             return
-        stored = await (self._store(ctx, log, used=True) if prompted else self._keep(ctx, log))
+        if prompted:
+            stored = await self._store(ctx, log, used=True)
+        elif message["role"] == "assistant":  # the calls that it wants, or the run's end, follow
+            stored = await self._try(ctx, log, self._archive.keep_soon)
+        else:
+            stored = await self._keep(ctx, log)
         if message["role"] == "assistant":
             log.said.clear()
-            if stored and log.lease is not None:
-                log.lease.reached()
+            if stored and not self._place.keeps_records:
+                log.reaching = log.seq - 1
+            elif stored:
+                log.reach()
         if ctx.session.title != title:
             await ctx.emit(TitleChanged(ctx.session.title))
 
@@ -327,6 +339,13 @@ class PersistenceHook:
         log = self._known(ctx.session)
         if log is not None and (told := log.sent.changes(ctx)):
             log.record("sent", told)
+
+    @hook("on_permission", order=OUTERMOST)
+    async def on_permission(self, ctx: ToolContext) -> None:
+        """Store the message whose call a person is asked about, who may take long."""
+        log = self._known(ctx.session)
+        if log is not None and log.reaching is not None:
+            await self._keep(ctx, log)
 
     @hook("around_tool", order=OUTERMOST)
     async def around_tool(
@@ -356,7 +375,7 @@ class PersistenceHook:
         log = await self._page(ctx.session)
         log.witness()
         if not log.trouble:
-            self._archive.save_soon(log)
+            self._archive.save_soon(log, self._place.soon)
 
     @hook("after_compact", order=OUTERMOST)
     async def after_compact(self, ctx: Context, summary: str, trigger: str) -> None:

@@ -19,7 +19,7 @@ import weakref
 from collections.abc import Iterable
 from dataclasses import field
 from pathlib import Path
-from typing import Literal, Protocol, cast
+from typing import Any, Literal, Protocol, cast
 
 from crow import SessionInUse, frozen
 from crow.extensions.persistence.record import Kind, Row
@@ -42,10 +42,14 @@ class Piece:
 class Claim(Protocol):
     """The right to write one session, and what of it is no record yet.
 
-    ``is_lost`` is true as soon as it is known that another has the session.
+    ``is_lost`` is true as soon as it is known that another has the session. ``opened`` is what to
+    write down of whose it is, where it can be another machine's.
     """
 
     is_lost: bool
+
+    @property
+    def opened(self) -> dict[str, Any] | None: ...
 
     def stream(self, piece: Piece) -> None:
         """Keep streamed text, until `reached`. Raises ``OSError`` where the disk is full."""
@@ -74,6 +78,8 @@ class Claim(Protocol):
 
 class Lease:
     """A held lock; `release` it. Taken with `take`."""
+
+    opened = None
 
     __slots__ = ("__weakref__", "_close", "_empty", "_fd", "_streaming", "is_lost", "path")
 

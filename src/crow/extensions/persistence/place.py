@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from crow import SessionError, SessionInfo
+from crow import Attachments, SessionError, SessionInfo
 from crow.extensions.persistence.lease import Claim, Tail
 
 if TYPE_CHECKING:
@@ -20,14 +20,18 @@ class Place(Protocol):
 
     ``patience`` is for how many milliseconds a lock is waited for, and ``begin`` the statement that
     begins a transaction; ``writes_at_once`` is whether `write` needs none. ``keeps_records`` is
-    whether a claim can keep a record faster than the database does.
+    whether a claim can keep a record faster than the database does. ``soon`` is for how many
+    seconds what a turn ends with may wait, to go with what the next one begins with.
     """
 
     notices: list[str]
     patience: int
-    begin: str
     writes_at_once: bool
     keeps_records: bool
+    soon: float
+
+    @property
+    def begin(self) -> str: ...
 
     @property
     def name(self) -> str:
@@ -46,6 +50,11 @@ class Place(Protocol):
 
     def announce(self, address: str) -> bool:
         """Say where other machines reach this process; False where no other machine is told."""
+        ...
+
+    @property
+    def attachments(self) -> Attachments | None:
+        """What extensions keep beside sessions; None where only this machine has the place."""
         ...
 
     def exists(self) -> bool:

@@ -4,7 +4,8 @@ Kinds: ``message``; ``answer`` (a tool message whose content is that of the resu
 ``carried`` (a message that a new segment begins with); ``segment``; ``started`` and ``result`` of a
 tool call; ``plan``; ``said`` (text that was shown and is in no message, with the ``prompt`` that it
 answers in the model's place); ``hooks``, what they did; ``usage``, the tokens of a request;
-``sent``, what was another in a request than in the one before (`LastRequest`).
+``sent``, what was another in a request than in the one before (`LastRequest`); ``opened``, which
+machine took up a session that machines share, with its epoch, and from whom it was taken over.
 Readers keep and pass over kinds that they do not know.
 """
 
@@ -48,6 +49,7 @@ Kind = Literal[
     "hooks",
     "usage",
     "sent",
+    "opened",
 ]
 OWNER = "persistence"
 USER = "user"

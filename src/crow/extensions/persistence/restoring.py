@@ -40,7 +40,8 @@ def restore(connection: Connection, session_id: str, tail: Tail) -> SessionLog |
     _report(log, stored["usage"])
     log.knows(stored["states"])
     log.waits_for(rows)
-    if not (entries and entries[-1].kind == "said"):
+    last = next((each.kind for each in reversed(entries) if each.kind != "opened"), "")
+    if last != "said":
         _speak(log, pieces)
     if history.damaged:
         number = len(history.damaged)

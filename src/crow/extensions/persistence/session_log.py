@@ -5,7 +5,8 @@ Nothing that waits is lost while the process lives: it is written as soon as tha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,39 @@ class Batch:
         return not (self.rows or self.fields or self.states or self.used or self.first)
 
 
+class Timer:
+    """Does something once, a moment later, in the event loop that is at work then."""
+
+    __slots__ = ("_due",)
+
+    def __init__(self) -> None:
+        self._due: tuple[asyncio.AbstractEventLoop, asyncio.TimerHandle] | None = None
+
+    @property
+    def is_on(self) -> bool:
+        """True until it has done so, or was stopped."""
+        return self._due is not None
+
+    def is_later(self, loop: asyncio.AbstractEventLoop, within: float) -> bool:
+        """True where it is not on in this loop, or would do so later than that."""
+        if self._due is None or self._due[0] is not loop:
+            return True
+        return self._due[1].when() > loop.time() + within
+
+    def start(
+        self, loop: asyncio.AbstractEventLoop, within: float, work: Callable[[], object]
+    ) -> None:
+        """Do something within so many seconds, unless stopped."""
+        self.stop()
+        self._due = loop, loop.call_later(within, work)
+
+    def stop(self) -> None:
+        """Do nothing."""
+        due, self._due = self._due, None
+        if due is not None:
+            due[1].cancel()
+
+
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class SessionLog:
     """The page of one session.
@@ -48,7 +82,8 @@ class SessionLog:
     nothing can be written; it is empty where all is well. ``error`` says that of a write that
     nobody waited for, and ``vanished`` that it found no session to write to. ``failure`` is the
     trouble that ended the present run. ``said`` is text that was shown since the last message.
-    ``gone`` is a deleted session, ``writing_soon`` the event loop that will hand over what waits.
+    ``gone`` is a deleted session, ``timer`` hands over what waits. ``reaching`` is
+    the seq of a message that waits, and whose text has streamed.
     """
 
     session: Session
@@ -63,7 +98,7 @@ class SessionLog:
     vanished: bool = False
     error: str = ""
     gone: bool = False
-    writing_soon: object = None
+    timer: Timer = field(default_factory=Timer)
     trouble: str = ""
     failure: str = ""
     notices: list[str] = field(default_factory=list[str])
@@ -76,12 +111,19 @@ class SessionLog:
     anchor: int = 0
     traced: int = 0
     sent: LastRequest = field(default_factory=LastRequest)
+    reaching: int | None = None
     damaged: list[int] = field(default_factory=list[int])
 
     def record(self, kind: Kind, data: object) -> None:
         """Let a row wait."""
         self.waiting[self.seq] = Row(self.seq, self.segment, kind, dump(data))
         self.seq += 1
+
+    def hold(self, lease: Claim | None) -> None:
+        """Have the right to write; where machines share the store, with a row that says whose."""
+        self.lease = lease
+        if lease is not None and lease.opened is not None:
+            self.record("opened", lease.opened)
 
     def say(self, prompt: Message | None = None) -> None:
         """Let a row wait with what was shown and is in no message, such as a command's answer."""
@@ -165,6 +207,14 @@ class SessionLog:
         self.fields.update(batch.fields)
         self.states.update(batch.states)
         self.stored = True
+        if self.reaching is not None and self.reaching not in self.waiting:
+            self.reach()
+
+    def reach(self) -> None:
+        """Let the tail forget what streamed: it is part of a record."""
+        self.reaching = None
+        if self.lease is not None:
+            self.lease.reached()
 
     def knows(self, states: dict[str, str]) -> None:
         """Take the session as it is for what is stored."""

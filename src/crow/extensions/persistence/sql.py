@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeAlias
 
-Value: TypeAlias = "str | int | float | None"
+Value: TypeAlias = "str | bytes | int | float | None"
 Values: TypeAlias = Sequence[Value]
 
 

@@ -100,7 +100,8 @@ class StoredSessions:
             log = await self.ask(partial(restore, session_id=session_id, tail=tail))
             if log is None:
                 raise self.missing(session_id)
-            log.lease, log.trouble = lease, trouble
+            log.hold(lease)
+            log.trouble = trouble
             await self._mend(log)
         except BaseException:
             await self.archive.release(lease)

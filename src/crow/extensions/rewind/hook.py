@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
+import time
 from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,11 +26,12 @@ from crow import (
 from crow.project import state_directory
 
 if TYPE_CHECKING:
-    from crow import Agent, Answer, CommandContext, ToolResult
+    from crow import Agent, Answer, Attachments, CommandContext, ToolResult
     from crow.extensions.rewind.notices import Notices
     from crow.extensions.rewind.plan import Plan
     from crow.extensions.rewind.restoring import Outcome
     from crow.extensions.rewind.shape import Keeping
+    from crow.extensions.rewind.shared import Kept, Room
     from crow.extensions.rewind.store import Store
     from crow.extensions.rewind.watch import Moment, Watched
 
@@ -42,6 +45,9 @@ SKIPPED = (
     ".tox", ".nox", ".gradle", ".cache", ".hypothesis",
 )  # fmt: skip
 LINE = "line"
+ON = "on"
+MOVES = "moves"
+"""What the session's state says: where it is at work, and when it was taken up elsewhere."""
 WATCHED: Key[Watched] = Key("rewind.watched")
 FIRST: Key[asyncio.Task[Any]] = Key("rewind.first")
 LATE: Key[asyncio.Future[Any]] = Key("rewind.late")
@@ -88,6 +94,7 @@ class RewindHook:
 
     def __post_init__(self) -> None:
         self._store: Store | None = None
+        self._room: Room | None = None
         self._notices: Notices | None = None
         self._agent: Agent | None = None
 
@@ -101,6 +108,21 @@ class RewindHook:
             folder = Path(os.path.expanduser(told)) if told else state_directory() / NAME
             self._store = Store(folder / "files.db", days=self.days, most=self.most)
         return self._store
+
+    def kept(self, session: Session) -> Kept:
+        """Where it is kept of a session: also in the store of sessions, where machines share it."""
+        shared = self._shared(session)
+        if shared is None:
+            return self.store
+        from crow.extensions.rewind.shared import Room, SharedStore
+
+        if self._room is None or self._room.shared is not shared:
+            self._room = Room(shared, days=self.days, most=self.most)
+        return SharedStore(self.store, self._room, session.cwd)
+
+    def _shared(self, session: Session) -> Attachments | None:
+        store = session.store or (self._agent and self._agent.store)
+        return getattr(store, "attachments", None)
 
     def init_agent(self, agent: Agent) -> None:
         """Offer ``/rewind``."""
@@ -152,7 +174,8 @@ class RewindHook:
             limits = Limits(keeping, self.folder, self.files, frozenset(self.skip) | STORES)
             if self.inotify and self._notices is None:
                 self._notices = Notices()
-            watched = WATCHED.set(root, Watched(root.id, self.store, limits, self._notices))
+            kept = self.kept(root)
+            watched = WATCHED.set(root, Watched(root.id, kept, limits, self._notices))
             FIRST.set(root, root.spawn(self._first(ctx, watched)))
         return watched
 
@@ -224,8 +247,19 @@ class RewindHook:
                 watched.told[each] = True
                 await ctx.ui.notify(f"rewind: {each}", severity="warning")
 
+    async def on_session_start(self, ctx: SessionContext) -> None:
+        """Write down where it is, and that it came from another machine that let it drop."""
+        session = ctx.session
+        if session.parent is None and self._shared(session) is not None:
+            state = session.state.setdefault(NAME, {})
+            where = f"{socket.gethostname()}:{self.store.path}"
+            if state.get(ON, where) != where:
+                state.setdefault(MOVES, []).append(time.time())
+            state[ON] = where
+
     async def on_session_end(self, ctx: SessionContext) -> None:
         """Forget how the files looked."""
+        ctx.session.state.get(NAME, {}).pop(ON, None)
         if ctx.session.parent is None and (watched := WATCHED.pop(ctx)) is not None:
             await asyncio.to_thread(watched.close)
 
@@ -241,7 +275,8 @@ class RewindHook:
         line = line_of(session)
         if ending := ENDING.get(session):
             await asyncio.wait(ending)
-        return await asyncio.to_thread(planned, self.store, line, since, self._keeping())
+        plan = await asyncio.to_thread(planned, self.kept(session), line, since, self._keeping())
+        return replace(plan, notes=(*plan.notes, *moved(session, since)))
 
     async def carry_out_rewind(
         self, session: Session, plan: Plan, *, overwrite: bool = False
@@ -257,7 +292,7 @@ class RewindHook:
         if session.id not in line:
             line.append(session.id)
         outcome = await asyncio.to_thread(
-            carry_out, self.store, session.id, plan, self._keeping(), overwrite=overwrite
+            carry_out, self.kept(session), session.id, plan, self._keeping(), overwrite=overwrite
         )
         if (watched := WATCHED.get(session)) is not None:
             await asyncio.to_thread(watched.refresh, [step.path for step in outcome.done])
@@ -265,7 +300,7 @@ class RewindHook:
 
     async def rewinds(self, session: Session) -> list[float]:
         """When files were brought back in this session, oldest first: a plan can go back there."""
-        changes = await asyncio.to_thread(self.store.changes, line_of(session), 0.0)
+        changes = await asyncio.to_thread(self.kept(session).changes, line_of(session), 0.0)
         return sorted({change.at for change in changes if change.rewind})
 
     def _keeping(self) -> Keeping:
@@ -287,6 +322,13 @@ def line_of(session: Session) -> list[str]:
     """The sessions that this one was forked from, and itself."""
     line: Any = session.state.get(NAME, {}).get(LINE, [])
     return [*dict.fromkeys([*map(str, line), session.id])]
+
+
+def moved(session: Session, since: float) -> list[str]:
+    """What cannot be known of calls that a machine was at when it went away."""
+    times: Any = session.state.get(NAME, {}).get(MOVES, [])
+    clock = (time.strftime("%H:%M", time.localtime(at)) for at in times if at >= since)
+    return [f"the machine was lost before {at}: what it was at then is not known" for at in clock]
 
 
 def reach(ctx: ToolContext) -> list[str] | None:

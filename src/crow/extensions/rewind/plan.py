@@ -12,7 +12,8 @@ from typing import Literal
 
 from crow import frozen
 from crow.extensions.rewind.shape import UNKNOWN, Keeping, Shape, look
-from crow.extensions.rewind.store import Change, Store
+from crow.extensions.rewind.shared import Kept
+from crow.extensions.rewind.store import Change
 from crow.extensions.rewind.watch import ANYWHERE
 
 Action = Literal["restore", "delete", "leave"]
@@ -101,7 +102,7 @@ def named(step: Step, cwd: str) -> str:
     return f"{shown}/" if step.is_folder else shown
 
 
-def planned(store: Store, sessions: Sequence[str], since: float, keeping: Keeping) -> Plan:
+def planned(store: Kept, sessions: Sequence[str], since: float, keeping: Keeping) -> Plan:
     """What it takes to have everything as it was at a time, as far as these sessions changed it."""
     chains: dict[str, list[Change]] = {}
     for change in store.changes(sessions, since):

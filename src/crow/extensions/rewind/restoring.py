@@ -11,7 +11,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from crow import frozen
 from crow.extensions.rewind.plan import ELSEWHERE, Plan, Step
 from crow.extensions.rewind.shape import Keeping, Shape, Stamp, look, stamp
-from crow.extensions.rewind.store import Change, Store
+from crow.extensions.rewind.shared import Kept
+from crow.extensions.rewind.store import Change
 
 FOLDER = "folder"
 
@@ -29,7 +30,7 @@ class Outcome:
 
 
 def carry_out(
-    store: Store, session: str, plan: Plan, keeping: Keeping, *, overwrite: bool
+    store: Kept, session: str, plan: Plan, keeping: Keeping, *, overwrite: bool
 ) -> Outcome:
     """Bring back what a plan says, and with ``overwrite`` what somebody else changed as well."""
     wanted = [s for s in plan.steps if s.action != "leave" or (overwrite and s.can_overwrite)]
@@ -43,12 +44,12 @@ def carry_out(
             _bring_back(store, step, keeping)
             done.append(step)
         except OSError as error:
-            store.drop(rewind, step.path)
+            store.drop(session, rewind, step.path)
             failed.append((step.path, error.strerror or str(error)))
     return Outcome(tuple(done), tuple(failed), since)
 
 
-def _keep(store: Store, step: Step, keeping: Keeping, failed: list[tuple[str, str]]) -> bool:
+def _keep(store: Kept, step: Step, keeping: Keeping, failed: list[tuple[str, str]]) -> bool:
     """Keep what is there now; False where it is no longer what the plan saw."""
     now, _, data = look(step.path, keeping)
     if not now.same(step.now):
@@ -70,7 +71,7 @@ def _sorted(steps: Iterable[Step]) -> list[Step]:
     ]
 
 
-def _bring_back(store: Store, step: Step, keeping: Keeping) -> None:
+def _bring_back(store: Kept, step: Step, keeping: Keeping) -> None:
     """Take one step. Raises ``OSError``; then the path is as it was."""
     with _folder_of(step.path, makes=step.then.kind == FOLDER) as (folder, name):
         now, what, _ = look(step.path, keeping)

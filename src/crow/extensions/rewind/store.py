@@ -222,9 +222,10 @@ class Store:
         )
         return [(at, os.fsdecode(path), unpacked(before)) for at, path, before in rows]
 
-    def drop(self, rewind: str, path: str) -> None:
+    def drop(self, session: str, rewind: str, path: str) -> None:
         """Forget a step of a rewind that was not done."""
-        self._do("DELETE FROM changes WHERE rewind = ? AND path = ?", (rewind, os.fsencode(path)))
+        which = "session = ? AND rewind = ? AND path = ?"
+        self._do(f"DELETE FROM changes WHERE {which}", (session, rewind, os.fsencode(path)))  # noqa: S608
 
     def forget(self, session: str) -> None:
         """Remove what is kept of a session."""

@@ -24,7 +24,8 @@ from crow.extensions.rewind.shape import (
     stamp_of,
     unread,
 )
-from crow.extensions.rewind.store import Change, Store
+from crow.extensions.rewind.shared import Kept
+from crow.extensions.rewind.store import Change
 from crow.extensions.rewind.tree import TooManyFilesError, is_below, outermost, scan
 
 ANYWHERE = ""
@@ -72,7 +73,7 @@ class Watched:
     What is there at first is only looked at, and kept by and by, while it is as it was then.
     """
 
-    def __init__(self, session: str, store: Store, limits: Limits, notices: Notices | None) -> None:
+    def __init__(self, session: str, store: Kept, limits: Limits, notices: Notices | None) -> None:
         self.session = session
         self.told: dict[str, bool] = {}
         self._store = store

@@ -84,6 +84,8 @@ function heading(doc) {
   const bad = calls.filter((call) => ["error", "denied"].includes(call.outcome)).length;
   byId("about").textContent = `${session.cwd} · ${new Date(session.created).toLocaleString()} · ${number(calls.length)} calls${bad ? `, ${bad} failed or denied` : ""}${tokens}`;
   if (doc.hidden && Object.keys(doc.hidden).length) byId("about").append(` · taken out: ${Object.entries(doc.hidden).map(([what, times]) => `${what} (${times})`).join(", ")}`);
+  const machines = new Set((doc.machines ?? []).map((each) => each.who)).size;
+  if (machines > 1) byId("about").append(` · on ${machines} machines`);
   const offered = Object.entries(VIEWS).filter(([view]) => view !== "compare" || !whole);
   const tabs = offered.map(([view, name], index) => make("a", { href: link(state.id, view), "aria-current": view === state.view ? "page" : null, title: `${index + 1}` }, name));
   byId("tabs").replaceChildren(...(whole ? [] : [make("a", { href: "#" }, "All sessions")]), ...tabs);
@@ -144,6 +146,7 @@ function entryOf(entry) {
     case "answer": return make("article", attributes, head("Model"), requestButton(entry, "request"), entry.thought ? make("details", {}, make("summary", {}, "Thoughts"), make("pre", {}, entry.thought)) : "", written(entry.html));
     case "call": return callOf(entry, attributes);
     case "plan": return make("article", attributes, head("Plan"), make("ul", {}, ...entry.entries.map((each) => make("li", {}, `${{ completed: "✓", in_progress: "→" }[each.status] ?? "·"} ${each.content}`))));
+    case "moved": return make("article", attributes, head(`Went on at ${entry.who}`), make("p", { class: "quiet" }, [`epoch ${entry.epoch}`, entry.lost ? `taken over from ${entry.lost}, which was not heard of` : "handed over", entry.unknown ? `calls of unknown outcome: ${entry.unknown}` : ""].filter(Boolean).join(" · ")));
     case "compacted": return make("article", attributes, head("The conversation was compacted"), make("details", {}, make("summary", {}, "Summary"), written(entry.html)));
     default: return make("article", attributes, head(entry.role ? "Told to the model" : "Beside the conversation"), entry.prompt ? make("p", {}, entry.prompt) : "", make("details", { open: (entry.text ?? "").length < 400 }, make("summary", {}, "Text"), make("pre", {}, entry.text || entry.thought || "")));
   }
@@ -292,6 +295,16 @@ function bars(doc) {
   return found;
 }
 
+/** Where the session was, with its part of the requests, and how it left. */
+function machines(doc) {
+  const rows = doc.machines ?? [];
+  if (rows.length < 2) return [];
+  const cells = (row) => [make("a", { href: link(state.id, "conversation", row.seq) }, `${row.epoch}`), row.who, time(row.began), row.until < row.since ? "none" : `${row.since} to ${row.until ?? "the last"}`, row.how ?? "", row.unknown ? `${row.unknown}` : ""];
+  return [make("h2", {}, "Where it was"),
+    make("table", {}, make("thead", {}, make("tr", {}, ...["epoch", "machine", "from", "requests", "left", "calls of unknown outcome"].map((name) => make("th", { scope: "col" }, name)))),
+      make("tbody", {}, ...rows.map((row) => make("tr", {}, ...cells(row).map((cell) => make("td", { class: cell === "lost" ? "error" : null }, cell))))))];
+}
+
 function timeline(doc) {
   const all = bars(doc);
   if (!all.length) return [make("p", { class: "quiet" }, "Nothing ran yet.")];
@@ -310,7 +323,9 @@ function timeline(doc) {
       return make("rect", { x, y: bar.row * 40 + 18, width, height: 18, rx: 2, class: bar.kind, tabindex: near.length < 400 ? 0 : null, role: "button", "aria-label": said, onclick: open, onkeydown: (event) => event.key === "Enter" && open() }, make("title", {}, said));
     });
     const ticks = [0, 0.25, 0.5, 0.75].map((part) => make("text", { x: part * 1000 + 4, y: 185 }, span((seen.from - first + part * (seen.to - seen.from)) * 1000)));
-    box.replaceChildren(...rows, ...rects, ...ticks);
+    const moved = (doc.machines ?? []).slice(1).filter((each) => each.began >= seen.from && each.began <= seen.to)
+      .map((each) => make("line", { x1: (each.began - seen.from) * scale, x2: (each.began - seen.from) * scale, y1: 0, y2: 170, class: "moved" }, make("title", {}, `went on at ${each.who}, epoch ${each.epoch}`)));
+    box.replaceChildren(...rows, ...moved, ...rects, ...ticks);
   });
   const zoom = (factor, middle = 0.5) => {
     const at = seen.from + (seen.to - seen.from) * middle;
@@ -337,7 +352,7 @@ function timeline(doc) {
   for (const bar of all) sums[bar.kind === "bad" ? "tool" : bar.kind] += (bar.to - bar.from) * 1000;
   const key = Object.entries({ model: "model", tool: "tools", user: "waiting for you", hook: "hooks before calls" }).flatMap(([kind, name]) => [make("span", { class: `key ${kind}` }), `${name} ${span(sums[kind])}`]);
   return [make("p", {}, button("+", "Zoom in", () => zoom(0.5)), button("−", "Zoom out", () => zoom(2)), button("←", "Earlier", () => move(-0.5)), button("→", "Later", () => move(0.5)), button("all", "All of the session", () => zoom(1e9)), ...key), box,
-    make("p", { class: "quiet" }, "The wheel zooms, with Shift it moves. A bar opens what it stands for.")];
+    make("p", { class: "quiet" }, "The wheel zooms, with Shift it moves. A bar opens what it stands for."), ...machines(doc)];
 }
 
 // every hook, and what it cost

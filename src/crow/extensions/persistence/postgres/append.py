@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from crow.extensions.persistence.postgres.connection import PostgresConnection
     from crow.extensions.persistence.sql import Value
 
-LIMITS = "SET LOCAL statement_timeout = 15000; SET LOCAL lock_timeout = 3000; "
-"""Milliseconds; they hold for the transaction, or the statement, that they stand before."""
 PAGE = (
     "WITH fence AS (SELECT 1 FROM leases WHERE session = ? AND epoch = ? FOR SHARE),"
     " page AS (SELECT key FROM sessions WHERE id = ? AND EXISTS (SELECT 1 FROM fence))"
@@ -36,7 +34,7 @@ def append(connection: PostgresConnection, batch: Batch, claim: RowClaim) -> boo
 
     Raises `SessionInUse` where another holds the session by now.
     """
-    sql = [LIMITS, PAGE]
+    sql = [connection.limits, PAGE]
     values: list[Value] = [batch.session_id, claim.epoch, batch.session_id]
     fields = {"updated": now(), **batch.fields} if batch.fields else {}
     if fields or batch.used:

@@ -24,9 +24,10 @@ from crow.extensions.persistence.lease import Piece
 from crow.extensions.persistence.record import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
     from crow.extensions.persistence.postgres.connection import PostgresConnection
+    from crow.extensions.persistence.sql import Value
 
 logger = logging.getLogger("crow.persistence")
 
@@ -36,6 +37,7 @@ PIECES = 0.25
 PATIENCE = 3.0
 
 TAKE = """
+WITH before AS (SELECT who FROM leases WHERE session = ?1 AND owner <> '')
 INSERT INTO leases (session, epoch, owner, who, until, address)
 VALUES (?1, 1, ?2, ?3, clock_timestamp() + ?4 * interval '1 second', ?6)
 ON CONFLICT (session) DO UPDATE SET
@@ -45,7 +47,7 @@ WHERE leases.owner IN ('', ?5) OR leases.until < clock_timestamp() AND (
     leases.until > pg_postmaster_start_time()
     OR clock_timestamp() > pg_postmaster_start_time() + ?4 * interval '1 second'
 )
-RETURNING epoch
+RETURNING epoch, coalesce((SELECT who FROM before), '')
 """
 """A lease that ran out while the database was down can be renewed first by who holds it."""
 
@@ -55,12 +57,12 @@ HELD = (
 )
 GUARD = "SELECT 1 FROM leases WHERE session = ? AND epoch = ? FOR SHARE"
 STREAM = (
-    "INSERT INTO pieces (session, lines) SELECT ?1, ?3"
-    " WHERE EXISTS (SELECT 1 FROM leases WHERE session = ?1 AND epoch = ?2)"
+    "INSERT INTO pieces (session, lines) SELECT told.session, told.lines"
+    " FROM (VALUES {marks}) AS told (session, epoch, lines) JOIN leases USING (session, epoch)"
 )
 FORGET = (
-    "DELETE FROM pieces WHERE session = ?1"
-    " AND EXISTS (SELECT 1 FROM leases WHERE session = ?1 AND epoch = ?2)"
+    "DELETE FROM pieces USING (VALUES {marks}) AS told (session, epoch)"
+    " JOIN leases USING (session, epoch) WHERE pieces.session = told.session"
 )
 RENEW = (
     "UPDATE leases SET until = clock_timestamp() + ? * interval '1 second'"
@@ -74,11 +76,21 @@ RELEASE = (
 class RowClaim:
     """A held claim; `release` it."""
 
-    __slots__ = ("_claims", "_lines", "epoch", "is_dirty", "is_lost", "session_id", "streams")
+    __slots__ = (
+        "_claims",
+        "_lines",
+        "epoch",
+        "is_dirty",
+        "is_lost",
+        "opened",
+        "session_id",
+        "streams",
+    )
 
-    def __init__(self, claims: Claims, session_id: str, epoch: int) -> None:
+    def __init__(self, claims: Claims, session_id: str, epoch: int, opened: dict[str, Any]) -> None:
         self.session_id = session_id
         self.epoch = epoch
+        self.opened = opened
         self.is_dirty = epoch > 1
         self.streams = False
         self.is_lost = False
@@ -124,17 +136,14 @@ class RowClaim:
         """Let others have the session, now or as soon as the database is there again."""
         self._claims.release(self)
 
-    def bring(self, connection: PostgresConnection) -> None:
-        """Bring what streamed since the last time to the database."""
+    def taken(self) -> list[str]:
+        """What streamed since the last time, to be brought to the database."""
         lines, self._lines = self._lines, []
-        if not (lines and self.streams):
-            return
-        try:
-            connection.execute(STREAM, (self.session_id, self.epoch, "\n".join(lines)))
-        except SessionError:
-            self._lines[:0] = lines
-            raise
-        self.is_dirty = True
+        return lines if self.streams else []
+
+    def take_back(self, lines: list[str]) -> None:
+        """Let that wait again."""
+        self._lines[:0] = lines
 
 
 class Claims:
@@ -168,9 +177,11 @@ class Claims:
         while True:
             who = (session_id, self._owner, self._who)
             values = (*who, self.lease, dead or self._owner + "!", self.address)
-            epoch = connection.execute(TAKE, values).get
-            if epoch is not None:
-                return self._hold(RowClaim(self, session_id, epoch))
+            taken = connection.execute(TAKE, values).fetchone()
+            if taken is not None:
+                epoch, lost = taken
+                opened = {"who": self._who, "epoch": epoch, "lost": lost}
+                return self._hold(RowClaim(self, session_id, epoch, opened))
             held = connection.execute(HELD, (session_id,)).fetchone()
             owner, holder, left, address = held or ("", "", 0, "")
             if not owner or (_is_dead(owner) and owner != dead):
@@ -257,12 +268,8 @@ class Claims:
                 with self._lock:
                     self._released += released[number:]
                 raise
-        for claim in held:
-            key = (claim.session_id, claim.epoch)
-            if not claim.streams and claim.is_dirty:
-                connection.execute(FORGET, key)
-                claim.is_dirty = False
-            claim.bring(connection)
+        forget(connection, held)
+        bring(connection, held)
 
     def _renew(self, connection: PostgresConnection) -> None:
         with self._lock:
@@ -280,12 +287,40 @@ class Claims:
                     self._held.pop(claim.session_id, None)
 
 
+def bring(connection: PostgresConnection, claims: Iterable[RowClaim]) -> None:
+    """Bring what streamed in some sessions to the database, in one statement."""
+    told = [(claim, lines) for claim in claims if (lines := claim.taken())]
+    if not told:
+        return
+    rows = [(claim.session_id, claim.epoch, "\n".join(lines)) for claim, lines in told]
+    try:
+        _for_all(connection, STREAM, rows)
+    except SessionError:
+        for claim, lines in told:
+            claim.take_back(lines)
+        raise
+    for claim, _ in told:
+        claim.is_dirty = True
+
+
+def forget(connection: PostgresConnection, claims: Iterable[RowClaim]) -> None:
+    """Forget what streamed and is a record by now."""
+    over = [claim for claim in claims if claim.is_dirty and not claim.streams]
+    if over:
+        _for_all(connection, FORGET, [(claim.session_id, claim.epoch) for claim in over])
+    for claim in over:
+        claim.is_dirty = False
+
+
+def _for_all(connection: PostgresConnection, sql: str, rows: Sequence[Sequence[Value]]) -> None:
+    marks = ", ".join([f"({', '.join('?' * len(rows[0]))})"] * len(rows))
+    connection.execute(sql.format(marks=marks), [value for row in rows for value in row])
+
+
 def _let_go(connection: PostgresConnection, claim: RowClaim) -> None:
-    key = (claim.session_id, claim.epoch)
-    claim.bring(connection)
-    if claim.is_dirty and not claim.streams:
-        connection.execute(FORGET, key)
-    connection.execute(RELEASE, key)
+    bring(connection, [claim])
+    forget(connection, [claim])
+    connection.execute(RELEASE, (claim.session_id, claim.epoch))
 
 
 def lost(session_id: str) -> str:

@@ -7,7 +7,8 @@ mode) serves as well, and no value needs a type of its own.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -56,16 +57,22 @@ class Rows:
 
 
 class PostgresConnection:
-    """One connection. ``give_back`` is what `close` does, where others may use it afterwards."""
+    """One connection. ``give_back`` is what `close` does, where others may use it afterwards.
+
+    ``limits`` stand before what is to be limited in time, where the connection itself is not.
+    """
 
     def __init__(
         self,
         raw: Connection[tuple[Any, ...]],
         name: str,
         give_back: Callable[[PostgresConnection], None] | None = None,
+        *,
+        limits: str = "",
     ) -> None:
         self.raw = raw
         self.name = name
+        self.limits = limits
         self._give_back = give_back
         self._changes = 0
 
@@ -110,6 +117,17 @@ class PostgresConnection:
                     pass
                 self._changes = max(cursor.rowcount, 0)
                 return Rows(cursor)
+        except Error as error:
+            raise explain(error, self.name, lost=self.raw.closed) from error
+
+    @contextmanager
+    def together(self) -> Generator[None]:
+        """A transaction, or a part of the one that there is."""
+        from psycopg import Error
+
+        try:
+            with self.raw.transaction():
+                yield
         except Error as error:
             raise explain(error, self.name, lost=self.raw.closed) from error
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import threading
 import unicodedata
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from crow import SessionError
 from crow.extensions.persistence.lease import Piece, Tail
-from crow.extensions.persistence.postgres.append import LIMITS, append
+from crow.extensions.persistence.postgres.append import append
+from crow.extensions.persistence.postgres.attachments import PostgresAttachments, take_away
 from crow.extensions.persistence.postgres.claim import (
     HELD,
     LEASE,
@@ -27,9 +30,12 @@ from crow.extensions.persistence.shelf import remove_session
 from crow.extensions.persistence.words import info
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from crow.extensions.persistence.place import Hit
     from crow.extensions.persistence.sql import Connection
 
+T = TypeVar("T")
 DEFAULTS: dict[str, Any] = {
     "connect_timeout": 5,
     "application_name": "crow",
@@ -38,6 +44,11 @@ DEFAULTS: dict[str, Any] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 8000,
 }
+LIMITS = {"statement_timeout": "15s", "lock_timeout": "3s"}
+"""What holds for a connection, or where a pooler forgets that for each transaction."""
+LOCAL = "".join(f"SET LOCAL {name} = '{value}'; " for name, value in LIMITS.items())
+ASKED = "SELECT " + ", ".join(f"current_setting('{name}')" for name in LIMITS)
+POOLED = "unsupported startup parameter"
 TABLES = (
     "SELECT relname FROM pg_catalog.pg_class WHERE relname IN ('crow_version', 'sessions', 'log')"
     " AND relnamespace = current_schema()::regnamespace"
@@ -55,8 +66,8 @@ class Postgres:
     Its tables are made in the first schema of the role's search path.
     """
 
-    begin = f"BEGIN; {LIMITS}"
     writes_at_once = True
+    soon = 5.0
     keeps_records = False
     path = None
 
@@ -76,6 +87,13 @@ class Postgres:
         self._idle: list[PostgresConnection] = []
         self._lock = threading.Lock()
         self._is_current = False
+        self._limits: str | None = None
+        self.attachments = PostgresAttachments(self.ask)
+
+    @property
+    def begin(self) -> str:
+        """What begins a transaction, limited in time."""
+        return f"BEGIN; {self._limits or ''}"
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
@@ -93,7 +111,8 @@ class Postgres:
 
     def open(self) -> PostgresConnection:
         """A connection of one's own. Raises `SessionError` in one line that says what to do."""
-        connection = PostgresConnection(self._connect(), self.name)
+        raw = self._connect()
+        connection = PostgresConnection(raw, self.name, limits=self._limits or "")
         if not self._is_current:
             try:
                 self._bring_up(connection)
@@ -110,8 +129,29 @@ class Postgres:
                 connection = self._idle.pop()
                 if connection.is_usable and _answers(connection):
                     return connection
+        return self._shared()
+
+    def _shared(self) -> PostgresConnection:
+        """A new connection that serves the next question, too."""
         opened = self.open()
-        return PostgresConnection(opened.raw, self.name, self._take_back)
+        return PostgresConnection(opened.raw, self.name, self._take_back, limits=opened.limits)
+
+    def ask(self, work: Callable[[PostgresConnection], T], /) -> T:
+        """Do something on a connection, again where that is lost, for a while."""
+        since = monotonic()
+        while True:
+            with self._lock:
+                idle = self._idle.pop() if self._idle else None
+            try:
+                connection = idle or self._shared()
+                try:
+                    return work(connection)
+                finally:
+                    connection.close()
+            except SessionError as error:
+                if not self.again(error, waited := monotonic() - since):
+                    raise
+                sleep(min(waited / 4, 1))
 
     def _take_back(self, connection: PostgresConnection) -> None:
         with self._lock:
@@ -136,10 +176,28 @@ class Postgres:
                 f"{self.name}: PostgreSQL needs an extra of Crow's: uv add 'crow-acp[postgres]'"
             ) from error
         try:
-            given = conninfo_to_dict(self._address)
-            return connect(autocommit=True, cursor_factory=ClientCursor, **(DEFAULTS | given))  # pyright: ignore[reportArgumentType]
+            given = DEFAULTS | conninfo_to_dict(self._address)
+            return self._limited(
+                partial(connect, autocommit=True, cursor_factory=ClientCursor), given
+            )
         except (Error, ValueError) as error:
             raise explain(error, self.name, lost=True) from error
+
+    def _limited(self, to: Callable[..., Any], given: dict[str, Any]) -> Any:
+        """A connection that has limits, or one to a pooler, which wants to hear them each time."""
+        from psycopg import Error
+
+        if self._limits:
+            return to(**given)
+        try:
+            raw = to(**limited(given))
+        except Error as error:
+            if POOLED not in str(error):
+                raise
+            raw, self._limits = to(**given), LOCAL
+        if self._limits is None:
+            self._limits = "" if raw.execute(ASKED).fetchone() == (*LIMITS.values(),) else LOCAL
+        return raw
 
     def _bring_up(self, connection: PostgresConnection) -> None:
         """Bring the tables to this version; others that begin wait for it."""
@@ -232,8 +290,9 @@ class Postgres:
         )
         return [(info(row), *row[6:]) for row in rows]
 
-    def delete(self, connection: Connection, session_id: str) -> bool:
-        """Take a session away, and what its claim kept."""
+    def delete(self, connection: Any, session_id: str) -> bool:
+        """Take a session away, and what its claim and extensions kept."""
+        take_away(connection, "session = ?", (session_id,))
         connection.execute("DELETE FROM pieces WHERE session = ?", (session_id,))
         connection.execute("DELETE FROM leases WHERE session = ?", (session_id,))
         return remove_session(connection, session_id)
@@ -259,6 +318,12 @@ class Postgres:
     def again(self, error: Exception, waited: float) -> bool:
         """True where the connection was lost: what was committed already changes nothing."""
         return isinstance(error, ConnectionLostError) and self._is_current and waited < AWAY
+
+
+def limited(given: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of a connection, with the limits among its options."""
+    options = [given.get("options") or "", *(f"-c {name}={v}" for name, v in LIMITS.items())]
+    return {**given, "options": " ".join(options).strip()}
 
 
 def _answers(connection: PostgresConnection) -> bool:

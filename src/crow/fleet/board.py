@@ -7,24 +7,23 @@ is a hint: it is made anew where it was lost, and counts for nothing where it is
 
 from __future__ import annotations
 
-import asyncio
-import time
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from crow.core.frozen import frozen
-from crow.fleet.engine import ProcrastinateQueue
+from crow.fleet.database import Database
+from crow.fleet.pace import Pace
 from crow.fleet.queue import Offer
-from crow.fleet.schema import LOCK, MIGRATIONS
-from crow.fleet.task import FleetError, Task, task_of
+from crow.fleet.statements import CLAIM, LEAVE, OVERSPENT, RESCUE
+from crow.fleet.task import Task, task_of
+from crow.fleet.where import Where
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
-    from psycopg_pool import AsyncConnectionPool
 
-T = TypeVar("T")
+    from crow.fleet.engine import ProcrastinateQueue
+
 State = Literal["queued", "running", "waiting", "done", "failed", "cancelled", "stopped"]
 OPEN = ("queued", "running", "waiting")
 LEASE = 20.0
@@ -32,73 +31,6 @@ LEASE = 20.0
 MANY = 1000
 AT_ONCE = 100
 """How many dead jobs a worker takes back in one look: no stampede after an outage."""
-CONNECTION: Mapping[str, Any] = {
-    "connect_timeout": 3,
-    "keepalives_idle": 10,
-    "keepalives_interval": 3,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 4000,
-    "application_name": "crow fleet",
-}
-TABLES = (
-    "SELECT relname FROM pg_catalog.pg_class WHERE relnamespace = current_schema()::regnamespace"
-    " AND relname IN ('fleet_version', 'procrastinate_jobs')"
-)
-CLAIM = """
-WITH taken AS (
-    UPDATE fleet_jobs SET epoch = epoch + 1, state = 'running', who = %(who)s, tries = tries + 1,
-        question = NULL, started = coalesce(started, clock_timestamp())
-    WHERE id = %(job)s AND epoch = %(epoch)s AND state = 'queued' AND NOT cancel
-    RETURNING id, batch, epoch, task, tries, answers, patch, cost, turns
-), leased AS (
-    INSERT INTO fleet_leases SELECT id, epoch, clock_timestamp() + %(lease)s * interval '1 second'
-    FROM taken ON CONFLICT (job) DO UPDATE SET epoch = excluded.epoch, until = excluded.until
-), moved AS (
-    INSERT INTO fleet_moves (job, epoch, who) SELECT id, epoch, %(who)s FROM taken
-)
-SELECT * FROM taken
-"""
-OVERSPENT = """
-UPDATE fleet_jobs j SET state = 'stopped', ended = clock_timestamp(),
-    outcome = jsonb_build_object('detail', 'the budget of the batch is spent')
-FROM fleet_batches b WHERE b.name = j.batch AND j.id = %s AND j.state = 'queued'
-    AND (SELECT sum(cost) FROM fleet_jobs s WHERE s.batch = b.name) >= b.budget
-RETURNING 1
-"""
-RESCUE = """
-WITH dead AS (
-    SELECT l.job, l.epoch FROM fleet_leases l
-    WHERE l.until < clock_timestamp() AND (
-        l.until > pg_postmaster_start_time()
-        OR clock_timestamp() > pg_postmaster_start_time() + %(lease)s * interval '1 second'
-    )
-    ORDER BY l.until FOR UPDATE SKIP LOCKED LIMIT %(most)s
-), gone AS (
-    DELETE FROM fleet_leases l USING dead WHERE l.job = dead.job
-)
-UPDATE fleet_jobs j SET offered = NULL, who = '',
-    state = CASE WHEN j.cancel THEN 'cancelled'
-        WHEN j.tries >= (j.task ->> 'tries')::int THEN 'failed' ELSE 'queued' END,
-    ended = CASE WHEN j.cancel OR j.tries >= (j.task ->> 'tries')::int
-        THEN clock_timestamp() END,
-    outcome = CASE WHEN j.tries >= (j.task ->> 'tries')::int
-        THEN jsonb_build_object('detail', 'its machines died too often') END
-FROM dead WHERE j.id = dead.job AND j.epoch = dead.epoch AND j.state = 'running'
-RETURNING j.id
-"""
-"""Leases that ran out while the database was down are first renewed by who lives."""
-
-LEAVE = """
-WITH mine AS (
-    UPDATE fleet_jobs SET state = %(state)s, outcome = %(outcome)s, question = %(question)s,
-        cost = %(cost)s, turns = %(turns)s, who = '', offered = NULL,
-        patch = coalesce(%(patch)s, patch),
-        tries = tries - CASE WHEN %(counts)s THEN 0 ELSE 1 END,
-        ended = CASE WHEN %(state)s IN ('queued', 'waiting') THEN NULL ELSE clock_timestamp() END
-    WHERE id = %(job)s AND epoch = %(epoch)s AND state = 'running' RETURNING id
-)
-DELETE FROM fleet_leases USING mine WHERE job = mine.id RETURNING job
-"""
 
 
 @frozen
@@ -140,91 +72,22 @@ class Board:
     ) -> None:
         self.address = address
         self.lease = lease
-        self._size = size
-        self._patience = patience
-        self._pool: AsyncConnectionPool[Any] | None = None
-        self._queue: ProcrastinateQueue | None = None
+        self.database = Database(address, size=size, patience=patience)
+        self.pace = Pace(self.database)
+        self.connection = self.database.connection
+        self._all = self.database.rows
 
     async def __aenter__(self) -> Self:
-        from psycopg import Error
-        from psycopg.conninfo import make_conninfo
-        from psycopg_pool import AsyncConnectionPool, PoolTimeout
-
-        self._pool = AsyncConnectionPool(
-            make_conninfo(self.address, **CONNECTION),
-            kwargs={"autocommit": True, "prepare_threshold": None},
-            min_size=1,
-            max_size=self._size,
-            open=False,
-        )
-        try:
-            await retried(self._reach, patience=self._patience)
-            await self._pool.open(wait=True, timeout=5)
-            await self._bring_up()
-        except (Error, PoolTimeout) as error:
-            await self.__aexit__()
-            why = str(error).strip().partition("\n")[0]
-            raise FleetError(f"the database of the fleet cannot be used: {why}") from error
-        except BaseException:
-            await self.__aexit__()
-            raise
-        self._queue = ProcrastinateQueue(self._pool)
-        await self._queue.open()
+        await self.database.__aenter__()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._pool is not None:
-            await self._pool.close(timeout=1)
+        await self.database.__aexit__()
 
     @property
     def queue(self) -> ProcrastinateQueue:
         """The engine that offers go through."""
-        assert self._queue is not None
-        return self._queue
-
-    @asynccontextmanager
-    async def connection(self) -> AsyncGenerator[AsyncConnection[Any]]:
-        """A connection of the pool, in a transaction."""
-        assert self._pool is not None
-        async with self._pool.connection() as connection, connection.transaction():
-            yield connection
-
-    async def _all(self, sql: str, values: Any = None) -> list[dict[str, Any]]:
-        from psycopg.rows import dict_row
-
-        assert self._pool is not None
-        async with self._pool.connection() as connection:
-            cursor = connection.cursor(row_factory=dict_row)
-            await cursor.execute(sql.encode(), values)
-            return await cursor.fetchall() if cursor.description else []
-
-    async def _reach(self) -> None:
-        """Connect once: a pool does not say why it could not."""
-        from psycopg import AsyncConnection
-        from psycopg.conninfo import make_conninfo
-
-        await (await AsyncConnection.connect(make_conninfo(self.address, **CONNECTION))).close()
-
-    async def _bring_up(self) -> None:
-        """Bring the tables to this version; others that begin wait for it."""
-        async with self.connection() as connection:
-            await connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
-            found = await connection.execute(TABLES)
-            tables = {row[0] for row in await found.fetchall()}
-            version = 0
-            if "fleet_version" in tables:
-                found = await connection.execute("SELECT number FROM fleet_version")
-                version = (await found.fetchone() or (0,))[0]
-            if version > len(MIGRATIONS):
-                raise FleetError("the fleet's tables are of a newer Crow: update crow-acp")
-            for script in MIGRATIONS[version:]:
-                await connection.execute(script.encode())
-            if version == 0:
-                await connection.execute("CREATE TABLE fleet_version (number bigint)")
-                await connection.execute("INSERT INTO fleet_version VALUES (0)")
-            await connection.execute("UPDATE fleet_version SET number = %s", (len(MIGRATIONS),))
-            if "procrastinate_jobs" not in tables:
-                await connection.execute(ProcrastinateQueue.tables().encode())
+        return self.database.queue
 
     # what people do
 
@@ -235,37 +98,52 @@ class Board:
 
         ``budget`` is in dollars, for the whole batch; none leaves it as it is.
         """
+        async with self.connection() as connection:
+            new = await self.add(connection, batch, tasks, budget)
+        await self.offer_all()
+        return new, len(tasks) - new
+
+    async def add(
+        self,
+        connection: AsyncConnection[Any],
+        batch: str,
+        tasks: Sequence[Task],
+        budget: float | None = None,
+    ) -> int:
+        """Add jobs in somebody's transaction, who offers them afterwards; how many are new."""
         from psycopg.types.json import Jsonb
 
         new = 0
-        async with self.connection() as connection:
-            await connection.execute(
-                "INSERT INTO fleet_batches (name, budget) VALUES (%s, %s) ON CONFLICT (name)"
-                " DO UPDATE SET budget = coalesce(excluded.budget, fleet_batches.budget)",
-                (batch, budget),
+        await connection.execute(
+            "INSERT INTO fleet_batches (name, budget) VALUES (%s, %s) ON CONFLICT (name)"
+            " DO UPDATE SET budget = coalesce(excluded.budget, fleet_batches.budget)",
+            (batch, budget),
+        )
+        for start in range(0, len(tasks), MANY):
+            part = tasks[start : start + MANY]
+            cursor = connection.cursor()
+            await cursor.executemany(
+                "INSERT INTO fleet_jobs (id, key, batch, priority, labels, task)"
+                " VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (key) DO NOTHING",
+                [
+                    (
+                        uuid.uuid4().hex,
+                        task.key,
+                        batch,
+                        task.priority,
+                        Jsonb(dict(task.labels)),
+                        Jsonb(task.as_data()),
+                    )
+                    for task in part
+                ],
             )
-            for start in range(0, len(tasks), MANY):
-                part = tasks[start : start + MANY]
-                cursor = connection.cursor()
-                await cursor.executemany(
-                    "INSERT INTO fleet_jobs (id, key, batch, priority, labels, task)"
-                    " VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (key) DO NOTHING",
-                    [
-                        (
-                            uuid.uuid4().hex,
-                            task.key,
-                            batch,
-                            task.priority,
-                            Jsonb(dict(task.labels)),
-                            Jsonb(task.as_data()),
-                        )
-                        for task in part
-                    ],
-                )
-                new += max(cursor.rowcount, 0)
+            new += max(cursor.rowcount, 0)
+        return new
+
+    async def offer_all(self) -> None:
+        """Put in the queue all that is not in it."""
         while await self.offer_due():
             pass
-        return new, len(tasks) - new
 
     async def cancel(self, where: Where) -> int:
         """Cancel jobs: what waits at once, what runs when its worker next renews."""
@@ -286,8 +164,7 @@ class Board:
             f" WHERE state IN ('failed', 'cancelled', 'stopped') AND {where.sql} RETURNING id",
             where.values,
         )
-        while await self.offer_due():
-            pass
+        await self.offer_all()
         return len(done)
 
     async def answer(self, job: str, answer: str) -> bool:
@@ -467,76 +344,3 @@ class Board:
             "UPDATE fleet_workers SET drain = true WHERE starts_with(who, %s) RETURNING who", (who,)
         )
         return len(rows)
-
-    async def pace(self, provider: str, seconds: float) -> None:
-        """Ask all workers to send nothing to a provider for so long."""
-        await self._all(
-            "INSERT INTO fleet_pace VALUES (%(provider)s, clock_timestamp() + %(seconds)s"
-            " * interval '1 second') ON CONFLICT (provider) DO UPDATE"
-            " SET until = greatest(fleet_pace.until, excluded.until)",
-            {"provider": provider, "seconds": seconds},
-        )
-
-    async def paces(self) -> dict[str, float]:
-        """For how many seconds nothing is to be sent to which provider."""
-        rows = await self._all(
-            "SELECT provider, extract(epoch FROM until - clock_timestamp())::float8 AS seconds"
-            " FROM fleet_pace WHERE until > clock_timestamp()"
-        )
-        return {row["provider"]: row["seconds"] for row in rows}
-
-
-@frozen
-class Where:
-    """Which jobs: those of a batch, with a label, of an id's first letters; all without any."""
-
-    batch: str = ""
-    label: str = ""
-    job: str = ""
-    state: str = ""
-
-    @property
-    def sql(self) -> str:
-        """The condition; its values are `values`."""
-        name, is_pair, _ = self.label.partition("=")
-        labelled = "labels ->> %(name)s = %(text)s" if is_pair else "labels ? %(name)s"
-        parts = (
-            self.batch and "batch = %(batch)s",
-            name and labelled,
-            self.job and "starts_with(id, %(job)s)",
-            self.state and "state = %(state)s",
-        )
-        return " AND ".join(filter(None, parts)) or "true"
-
-    @property
-    def values(self) -> dict[str, str]:
-        """The values of `sql`."""
-        name, _, text = self.label.partition("=")
-        return {
-            "batch": self.batch,
-            "name": name,
-            "text": text,
-            "job": self.job,
-            "state": self.state,
-        }
-
-
-def table(value: Any) -> dict[str, Any]:
-    """A column of JSON that holds an object, or nothing."""
-    return value or {}
-
-
-async def retried(work: Callable[[], Awaitable[T]], *, patience: float) -> T:
-    """Do something with the database, again where it is not reached, for so many seconds."""
-    from psycopg import OperationalError
-    from psycopg_pool import PoolTimeout
-
-    until, pause = time.monotonic() + patience, 0.1
-    while True:
-        try:
-            return await work()
-        except (OperationalError, PoolTimeout):
-            if time.monotonic() > until:
-                raise
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, 2)

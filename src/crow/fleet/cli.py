@@ -10,6 +10,8 @@
   crow fleet inbox            what waits for a person
   crow fleet answer ID TEXT   answers it; the session goes on anywhere
   crow fleet cancel [ID]      retry [ID], drain [WORKER]
+  crow fleet schedule         batches by a cron line: add NAME "0 2 * * *" FILE, list, pause,
+                              resume, run-now, remove
 
 A line of FILE: {"prompt": "...", "workspace": {"git": "https://..."}, "allow": ["Bash(pytest:*)"]}
 """
@@ -28,8 +30,10 @@ from typing import Any
 
 from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such
-from crow.fleet.board import LEASE, Board, Where, table
+from crow.fleet.board import LEASE, Board
+from crow.fleet.schedule_cli import checked, schedule
 from crow.fleet.task import FleetError, Task, read_tasks
+from crow.fleet.where import Where, table
 
 ADDRESS = ("postgresql://", "postgres://")
 AWAY = 60.0
@@ -48,6 +52,7 @@ TAKES = {
     "cancel": (0, 1),
     "retry": (0, 1),
     "drain": (0, 1),
+    "schedule": (0, 9),
 }
 """How many words stand behind each action."""
 
@@ -61,6 +66,9 @@ def declare(parser: Parser) -> None:
     add("--batch", metavar="NAME", help="submit: which batch; else only jobs of this one")
     add("--budget", metavar="DOLLARS", type=float, help="submit: what the batch may cost in all")
     add("--label", metavar="NAME[=TEXT]", default="", help="only jobs with this label")
+    add("--zone", metavar="ZONE", default="UTC", help="schedule: such as Europe/Berlin (UTC)")
+    add("--overlap", action="store_true", help="schedule: also while the last batch runs")
+    add("--catch-up", action="store_true", help="schedule: make up for the last missed tick")
     add("--state", metavar="STATE", default="", help="only jobs in this state")
     add("--concurrency", metavar="N", type=int, default=4, help="work: sessions at once (4)")
     add("--model", metavar="NAME", help="work: for tasks that name none")
@@ -88,7 +96,8 @@ def main(options: argparse.Namespace, out: Output) -> int:
         raise UsageError(
             "a fleet needs a PostgreSQL database: --store postgresql://..., CROW_STORE"
         )
-    tasks = read_tasks(home(words[0])) if action == "submit" else []
+    file = file_of(action, words)
+    tasks = read_tasks(home(file)) if file else []
     try:
         import procrastinate as _  # noqa: F401 - first of all: it takes half a second
     except ImportError as error:
@@ -106,7 +115,17 @@ async def _with_board(
     async with Board(address, lease=options.lease, size=size, patience=patience) as board:
         if options.action == "submit":
             return await submit(board, tasks, options, out)
+        if options.action == "schedule":
+            return await schedule(board, options, out, tasks)
         return await ACTIONS[options.action](board, options, out)
+
+
+def file_of(action: str, words: list[str]) -> str:
+    """The file of tasks that is meant; empty where none is. Raises `UsageError`."""
+    if action == "schedule":
+        verb, rest = checked(words)
+        return rest[2] if verb == "add" else ""
+    return words[0] if action == "submit" else ""
 
 
 def home(path: str | Path) -> Path:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from crow.fleet.board import CONNECTION
+from crow.fleet.database import CONNECTION
 
 logger = logging.getLogger("crow.fleet")
 

@@ -16,7 +16,9 @@ from crow.fleet.board import Board
 from crow.fleet.leases import Leases
 from crow.fleet.queue import Offer
 from crow.fleet.running import Build, Running
+from crow.fleet.schedules import Schedules
 from crow.fleet.task import FleetError
+from crow.fleet.where import Where
 
 logger = logging.getLogger("crow.fleet")
 
@@ -50,6 +52,7 @@ class Worker:
         self._build = build
         self._ended = ended
         self._until_empty = until_empty
+        self._schedules = Schedules(board)
         self._leases = Leases(board.address, board.lease)
         self._news = asyncio.Event()
         self._draining = False
@@ -66,6 +69,7 @@ class Worker:
             asyncio.create_task(self._tick(), name="fleet tick"),
             asyncio.create_task(self._rescue(), name="fleet rescue"),
             asyncio.create_task(self._listen(), name="fleet listen"),
+            asyncio.create_task(self._schedule(), name="fleet schedules"),
         ]
         try:
             while not self._draining:
@@ -140,8 +144,6 @@ class Worker:
             pass
 
     async def _is_over(self) -> bool:
-        from crow.fleet.board import Where
-
         if self.running:
             return False
         states = (await self.board.summary(Where()))["states"]
@@ -179,6 +181,16 @@ class Worker:
             except Exception as error:  # noqa: BLE001 - the database's; it is tried again
                 logger.warning("nothing was taken back: %s", error)
             await asyncio.sleep(self.board.lease / 3 * random.uniform(0.5, 1))  # noqa: S311
+
+    async def _schedule(self) -> None:
+        """Submit what schedules want; each worker looks, and each tick is submitted once."""
+        while True:
+            try:
+                if await self._schedules.tick():
+                    self._news.set()
+            except Exception as error:  # noqa: BLE001 - the database's; it is tried again
+                logger.warning("no schedule was looked at: %s", error)
+            await asyncio.sleep(POLL * random.uniform(0.5, 1))  # noqa: S311
 
     async def _listen(self) -> None:
         async def wake() -> None:

@@ -1,0 +1,59 @@
+"""What the board says to the database where that is more than a line."""
+
+from __future__ import annotations
+
+CLAIM = """
+WITH taken AS (
+    UPDATE fleet_jobs SET epoch = epoch + 1, state = 'running', who = %(who)s, tries = tries + 1,
+        question = NULL, started = coalesce(started, clock_timestamp())
+    WHERE id = %(job)s AND epoch = %(epoch)s AND state = 'queued' AND NOT cancel
+    RETURNING id, batch, epoch, task, tries, answers, patch, cost, turns
+), leased AS (
+    INSERT INTO fleet_leases SELECT id, epoch, clock_timestamp() + %(lease)s * interval '1 second'
+    FROM taken ON CONFLICT (job) DO UPDATE SET epoch = excluded.epoch, until = excluded.until
+), moved AS (
+    INSERT INTO fleet_moves (job, epoch, who) SELECT id, epoch, %(who)s FROM taken
+)
+SELECT * FROM taken
+"""
+OVERSPENT = """
+UPDATE fleet_jobs j SET state = 'stopped', ended = clock_timestamp(),
+    outcome = jsonb_build_object('detail', 'the budget of the batch is spent')
+FROM fleet_batches b WHERE b.name = j.batch AND j.id = %s AND j.state = 'queued'
+    AND (SELECT sum(cost) FROM fleet_jobs s WHERE s.batch = b.name) >= b.budget
+RETURNING 1
+"""
+RESCUE = """
+WITH dead AS (
+    SELECT l.job, l.epoch FROM fleet_leases l
+    WHERE l.until < clock_timestamp() AND (
+        l.until > pg_postmaster_start_time()
+        OR clock_timestamp() > pg_postmaster_start_time() + %(lease)s * interval '1 second'
+    )
+    ORDER BY l.until FOR UPDATE SKIP LOCKED LIMIT %(most)s
+), gone AS (
+    DELETE FROM fleet_leases l USING dead WHERE l.job = dead.job
+)
+UPDATE fleet_jobs j SET offered = NULL, who = '',
+    state = CASE WHEN j.cancel THEN 'cancelled'
+        WHEN j.tries >= (j.task ->> 'tries')::int THEN 'failed' ELSE 'queued' END,
+    ended = CASE WHEN j.cancel OR j.tries >= (j.task ->> 'tries')::int
+        THEN clock_timestamp() END,
+    outcome = CASE WHEN j.tries >= (j.task ->> 'tries')::int
+        THEN jsonb_build_object('detail', 'its machines died too often') END
+FROM dead WHERE j.id = dead.job AND j.epoch = dead.epoch AND j.state = 'running'
+RETURNING j.id
+"""
+"""Leases that ran out while the database was down are first renewed by who lives."""
+
+LEAVE = """
+WITH mine AS (
+    UPDATE fleet_jobs SET state = %(state)s, outcome = %(outcome)s, question = %(question)s,
+        cost = %(cost)s, turns = %(turns)s, who = '', offered = NULL,
+        patch = coalesce(%(patch)s, patch),
+        tries = tries - CASE WHEN %(counts)s THEN 0 ELSE 1 END,
+        ended = CASE WHEN %(state)s IN ('queued', 'waiting') THEN NULL ELSE clock_timestamp() END
+    WHERE id = %(job)s AND epoch = %(epoch)s AND state = 'running' RETURNING id
+)
+DELETE FROM fleet_leases USING mine WHERE job = mine.id RETURNING job
+"""

@@ -116,7 +116,9 @@ class Board:
         new = 0
         await connection.execute(
             "INSERT INTO fleet_batches (name, budget) VALUES (%s, %s) ON CONFLICT (name)"
-            " DO UPDATE SET budget = coalesce(excluded.budget, fleet_batches.budget)",
+            " DO UPDATE SET budget = coalesce(excluded.budget, fleet_batches.budget),"
+            " told_finished = false, told_spent = fleet_batches.told_spent AND"
+            " coalesce(excluded.budget, fleet_batches.budget) <= fleet_batches.budget",
             (batch, budget),
         )
         for start in range(0, len(tasks), MANY):
@@ -161,19 +163,28 @@ class Board:
         done = await self._all(
             "UPDATE fleet_jobs SET state = 'queued', cancel = false, tries = 0, ended = NULL,"  # noqa: S608
             " outcome = NULL, offered = NULL"
-            f" WHERE state IN ('failed', 'cancelled', 'stopped') AND {where.sql} RETURNING id",
+            f" WHERE state IN ('failed', 'cancelled', 'stopped') AND {where.sql}"
+            " RETURNING batch",
             where.values,
+        )
+        await self._all(
+            "UPDATE fleet_batches SET told_finished = false WHERE name = ANY(%s)",
+            (list({row["batch"] for row in done}),),
         )
         await self.offer_all()
         return len(done)
 
-    async def answer(self, job: str, answer: str) -> bool:
-        """Answer what a job waits for, so that it goes on; False where it waits for nothing."""
+    async def answer(self, job: str, answer: str, epoch: int | None = None) -> bool:
+        """Answer what a job waits for, so that it goes on; False where it waits for nothing.
+
+        ``epoch`` is the one in which it was asked: a question of another is not meant.
+        """
         done = await self._all(
             "UPDATE fleet_jobs SET state = 'queued', offered = NULL, answers = answers"
             " || jsonb_build_array(question || jsonb_build_object('answer', %s::text)),"
-            " question = NULL WHERE id = %s AND state = 'waiting' RETURNING id",
-            (answer, job),
+            " question = NULL WHERE id = %s AND state = 'waiting'"
+            " AND epoch = coalesce(%s::bigint, epoch) RETURNING id",
+            (answer, job, epoch),
         )
         await self.offer_due()
         return bool(done)

@@ -7,11 +7,13 @@
   crow fleet show ID          one job: what it said, and which machines it was on
   crow fleet results          what came of them; --json, or --html for a page
   crow fleet patch ID         what a session changed, as a patch
-  crow fleet inbox            what waits for a person
+  crow fleet inbox            what waits for a person; --listen HOST:PORT serves it over HTTP
   crow fleet answer ID TEXT   answers it; the session goes on anywhere
   crow fleet cancel [ID]      retry [ID], drain [WORKER]
   crow fleet schedule         batches by a cron line: add NAME "0 2 * * *" FILE, list, pause,
                               resume, run-now, remove
+  crow fleet webhook          addresses that questions and ends of batches are posted to:
+                              add URL, list, test, remove
 
 A line of FILE: {"prompt": "...", "workspace": {"git": "https://..."}, "allow": ["Bash(pytest:*)"]}
 """
@@ -31,8 +33,10 @@ from typing import Any
 from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such
 from crow.fleet.board import LEASE, Board
+from crow.fleet.inbox import answer, job_of, waiting
 from crow.fleet.schedule_cli import checked, schedule
 from crow.fleet.task import FleetError, Task, read_tasks
+from crow.fleet.webhook_cli import webhook
 from crow.fleet.where import Where, table
 
 ADDRESS = ("postgresql://", "postgres://")
@@ -53,6 +57,7 @@ TAKES = {
     "retry": (0, 1),
     "drain": (0, 1),
     "schedule": (0, 9),
+    "webhook": (0, 9),
 }
 """How many words stand behind each action."""
 
@@ -76,6 +81,8 @@ def declare(parser: Parser) -> None:
     add("--grace", metavar="SECONDS", type=float, default=30.0, help="work: for draining (30)")
     add("--until-empty", action="store_true", help="work: end when nothing is left to do")
     add("--lease", metavar="SECONDS", type=float, default=LEASE, help=argparse.SUPPRESS)
+    add("--listen", metavar="HOST:PORT", help="inbox: serve it; the token is CROW_ACP_TOKEN, or")
+    add("--token-file", metavar="FILE", help="inbox: one in a file, made where there is none")
     add("--json", action="store_true", help="an object a line")
     add("--html", metavar="FILE", type=Path, help="results: as a page")
 
@@ -137,14 +144,6 @@ def chosen(options: argparse.Namespace, job: str = "") -> Where:
     """The jobs that the options mean."""
     job = job or (options.words[0] if options.words else "")
     return Where(options.batch or "", options.label, job, options.state)
-
-
-async def one_of(board: Board, job: str) -> dict[str, Any]:
-    """The job whose id begins so. Raises `FleetError` where there is none, or several."""
-    found = await board.jobs(Where(job=job))
-    if len(found) != 1:
-        raise FleetError(f"{'no job has' if not found else 'several jobs have'} the id {job!r}")
-    return found[0]
 
 
 async def submit(board: Board, tasks: list[Task], options: argparse.Namespace, out: Output) -> int:
@@ -211,7 +210,7 @@ async def listing(board: Board, options: argparse.Namespace, out: Output) -> int
 
 async def show(board: Board, options: argparse.Namespace, out: Output) -> int:
     """One job."""
-    row = await one_of(board, options.words[0])
+    row = await job_of(board, options.words[0])
     moves = await board.moves(row["id"])
     if options.json:
         out.verbatim(json.dumps({**row, "moves": moves}, default=str))
@@ -250,7 +249,7 @@ async def results(board: Board, options: argparse.Namespace, out: Output) -> int
 
 async def patch(board: Board, options: argparse.Namespace, out: Output) -> int:
     """What a session changed."""
-    row = await one_of(board, options.words[0])
+    row = await job_of(board, options.words[0])
     changed = await board.patch(row["id"])
     if changed is None:
         raise FleetError(f"{row['id'][:8]} has changed nothing that git would keep")
@@ -260,34 +259,45 @@ async def patch(board: Board, options: argparse.Namespace, out: Output) -> int:
 
 async def inbox(board: Board, options: argparse.Namespace, out: Output) -> int:
     """What waits for a person."""
-    rows = await board.jobs(Where(options.batch or "", options.label, "", "waiting"))
+    if options.listen:
+        return await _serve_inbox(board, options, out)
+    rows = await waiting(board, chosen(options))
     for row in rows:
-        question = table(row["question"])
+        question, short = row["question"], row["id"][:8]
         if options.json:
-            out.verbatim(json.dumps({"id": row["id"], **question}, default=str))
+            out.verbatim(json.dumps(row, default=str))
             continue
-        out.line(f"{row['id'][:8]}  {question.get('text', '')}", "bold")
+        out.line(f"{short}  {question.get('text', '')}", "bold")
         if question.get("args"):
             out.line(f"  {question.get('tool')} {json.dumps(question['args'], ensure_ascii=False)}")
         if question.get("choices"):
-            out.line(f"  crow fleet answer {row['id'][:8]} {'|'.join(question['choices'])}", "dim")
+            out.line(f"  crow fleet answer {short} {'|'.join(question['choices'])}", "dim")
     if not rows and not options.json:
         out.line("nothing waits for a person")
     return 0
 
 
-async def answer(board: Board, options: argparse.Namespace, out: Output) -> int:
+async def _serve_inbox(board: Board, options: argparse.Namespace, out: Output) -> int:
+    from crow.acp.listen.address import Address
+    from crow.acp.listen.token import new_token, token_of
+    from crow.fleet.inbox_server import serve
+
+    given = token_of(None, options.token_file)
+    token = given or new_token()
+
+    def ready(address: Address) -> None:
+        out.line(f"{address.url.removesuffix('/acp')}/inbox")
+        if given is None:
+            out.line(f"the token, this time: {token}")
+
+    await serve(board, chosen(options), Address.parse(options.listen), token, ready)
+    return 0
+
+
+async def give_answer(board: Board, options: argparse.Namespace, out: Output) -> int:
     """Answer what a job waits for."""
-    row = await one_of(board, options.words[0])
-    question, text = table(row["question"]), options.words[1]
-    choices: list[str] = question.get("choices") or []
-    if row["state"] != "waiting":
-        raise FleetError(f"{row['id'][:8]} waits for nothing: it is {row['state']}")
-    if choices and text not in choices:
-        raise UsageError(f"{no_such('answer', text, choices)} ({', '.join(choices)})")
-    if not await board.answer(row["id"], text):
-        raise FleetError(f"{row['id'][:8]} was answered already")
-    out.line(f"{row['id'][:8]} goes on")
+    job = await answer(board, *options.words)
+    out.line(f"{job[:8]} goes on")
     return 0
 
 
@@ -332,8 +342,9 @@ ACTIONS: dict[str, Action] = {
     "results": results,
     "patch": patch,
     "inbox": inbox,
-    "answer": answer,
+    "answer": give_answer,
     "cancel": cancel,
     "retry": retry,
     "drain": drain,
+    "webhook": webhook,
 }

@@ -53,7 +53,13 @@ WITH mine AS (
         patch = coalesce(%(patch)s, patch),
         tries = tries - CASE WHEN %(counts)s THEN 0 ELSE 1 END,
         ended = CASE WHEN %(state)s IN ('queued', 'waiting') THEN NULL ELSE clock_timestamp() END
-    WHERE id = %(job)s AND epoch = %(epoch)s AND state = 'running' RETURNING id
+    WHERE id = %(job)s AND epoch = %(epoch)s AND state = 'running'
+    RETURNING id, epoch, batch, labels, task, question, state
+), told AS (
+    INSERT INTO fleet_deliveries (url, type, data)
+    SELECT url, 'question.asked', jsonb_build_object('id', id, 'number', epoch, 'batch', batch,
+        'labels', labels, 'prompt', task -> 'prompt', 'question', question)
+    FROM mine, fleet_webhooks WHERE state = 'waiting'
 )
 DELETE FROM fleet_leases USING mine WHERE job = mine.id RETURNING job
 """

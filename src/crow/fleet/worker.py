@@ -8,7 +8,7 @@ import os
 import random
 import socket
 import uuid
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from crow.fleet.queue import Offer
 from crow.fleet.running import Build, Running
 from crow.fleet.schedules import Schedules
 from crow.fleet.task import FleetError
+from crow.fleet.webhooks import AT_ONCE, Webhooks
 from crow.fleet.where import Where
 
 logger = logging.getLogger("crow.fleet")
@@ -53,6 +54,7 @@ class Worker:
         self._ended = ended
         self._until_empty = until_empty
         self._schedules = Schedules(board)
+        self._webhooks = Webhooks(board)
         self._leases = Leases(board.address, board.lease)
         self._news = asyncio.Event()
         self._draining = False
@@ -67,9 +69,8 @@ class Worker:
         self._leases.start()
         beside = [
             asyncio.create_task(self._tick(), name="fleet tick"),
-            asyncio.create_task(self._rescue(), name="fleet rescue"),
             asyncio.create_task(self._listen(), name="fleet listen"),
-            asyncio.create_task(self._schedule(), name="fleet schedules"),
+            *(asyncio.create_task(self._again(*each)) for each in self._chores()),
         ]
         try:
             while not self._draining:
@@ -84,6 +85,14 @@ class Worker:
             await asyncio.gather(*beside, return_exceptions=True)
             await asyncio.gather(self.board.go(self.who), return_exceptions=True)
             await asyncio.to_thread(self._leases.close)
+
+    def _chores(self) -> list[tuple[Callable[[], Awaitable[None]], float]]:
+        """What is done beside the jobs, and the seconds from one time to the next."""
+        return [
+            (self._rescue, self.board.lease / 3),
+            (self._schedule, POLL),
+            (self._tell, POLL),
+        ]
 
     async def _fill(self) -> bool:
         """Begin what there is room for; True where there was nothing more to begin."""
@@ -170,27 +179,32 @@ class Worker:
 
     async def _rescue(self) -> None:
         """Take back what workers left that are not heard of; each worker does, none leads."""
-        while True:
-            try:
-                if await self.board.come_by(self.who, self.concurrency, len(self.running)):
-                    self.drain()
-                if await self.board.rescue():
-                    logger.info("jobs of a worker that is not heard of were taken back")
-                if await self.board.offer_due() or await self.board.offer_again():
-                    self._news.set()
-            except Exception as error:  # noqa: BLE001 - the database's; it is tried again
-                logger.warning("nothing was taken back: %s", error)
-            await asyncio.sleep(self.board.lease / 3 * random.uniform(0.5, 1))  # noqa: S311
+        if await self.board.come_by(self.who, self.concurrency, len(self.running)):
+            self.drain()
+        if await self.board.rescue():
+            logger.info("jobs of a worker that is not heard of were taken back")
+        if await self.board.offer_due() or await self.board.offer_again():
+            self._news.set()
+
+    async def _tell(self) -> None:
+        """Post what there is to be told; each worker looks, and each message is taken by one."""
+        await self._webhooks.look()
+        while await self._webhooks.deliver() == AT_ONCE:
+            pass
 
     async def _schedule(self) -> None:
         """Submit what schedules want; each worker looks, and each tick is submitted once."""
+        if await self._schedules.tick():
+            self._news.set()
+
+    async def _again(self, work: Callable[[], Awaitable[None]], pause: float) -> None:
+        """Do something now and then, for as long as this works."""
         while True:
             try:
-                if await self._schedules.tick():
-                    self._news.set()
+                await work()
             except Exception as error:  # noqa: BLE001 - the database's; it is tried again
-                logger.warning("no schedule was looked at: %s", error)
-            await asyncio.sleep(POLL * random.uniform(0.5, 1))  # noqa: S311
+                logger.warning("%s: %s", work.__name__.strip("_"), error)
+            await asyncio.sleep(pause * random.uniform(0.5, 1))  # noqa: S311
 
     async def _listen(self) -> None:
         async def wake() -> None:

@@ -20,12 +20,14 @@ from standardwebhooks import Webhook
 from tests.fleet.conftest import Machine
 from tests.fleet.test_cli import crow
 
+from crow.core.agent import Agent
+from crow.extensions import PersistenceHook
 from crow.fleet.board import Board
 from crow.fleet.inbox import InboxError, answer, waiting
 from crow.fleet.task import FleetError, Task
 from crow.fleet.webhooks import Webhooks, signed
 from crow.fleet.where import Where
-from crow.testing import call, text
+from crow.testing import ScriptedModel, call, text
 
 RUN = [call("Bash", command="true")]
 
@@ -240,3 +242,86 @@ def test_people_keep_webhooks_with_the_command(address: str, team: Team) -> None
     assert "did you mean" in said("test", team.url + "x")
     assert "did you mean 'remove'?" in said("remov", team.url)
     assert "posted to no more" in said("remove", team.url)
+
+
+class Person:
+    """A client of the protocol's own library, whose person chooses by name."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = list(names)
+        self.asked: list[dict[str, Any]] = []
+        self.said = ""
+
+    async def request_permission(
+        self, options: Any, session_id: str, tool_call: Any, **_: Any
+    ) -> Any:
+        from acp import schema
+
+        offered = {option.name: option.option_id for option in options}
+        shown = tool_call.model_dump(mode="json", by_alias=True, exclude_none=True)
+        self.asked.append({"names": list(offered), **shown})
+        outcome = {"outcome": "selected", "optionId": offered[self.names.pop(0)]}
+        return schema.RequestPermissionResponse.model_validate({"outcome": outcome})
+
+    async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
+        told = update.model_dump(mode="json", by_alias=True, exclude_none=True)
+        if told["sessionUpdate"] == "agent_message_chunk":
+            self.said += told["content"]["text"]
+
+    def on_connect(self, conn: Any) -> None:
+        pass
+
+
+@pytest.mark.slow
+async def test_an_editor_asks_what_waits_and_its_answers_go_on_elsewhere(
+    address: str, tmp_path: Path
+) -> None:
+    import acp
+    from acp import schema
+
+    (tmp_path / ".crow").mkdir()
+    (tmp_path / ".crow/settings.json").write_text('{"extensions": {"fleet": {}}}')
+    async with Board(address) as board:
+        await board.submit("b", [Task("one", key="1"), Task("two", key="2")])
+        first = Machine(board, tmp_path / "one", lambda _: RUN)
+        first.asks = True
+        assert await first.run() == ["waiting"] * 2
+        person = Person("later", "allow_once")
+        env = {**os.environ, "CROW_STORE": address, "HOME": str(tmp_path)}
+        command = (sys.executable, "-m", "crow", "acp")
+        agents: Any = acp.spawn_agent_process(person, *command, env=env)  # pyright: ignore[reportArgumentType]
+        async with agents as (agent, _):
+            able = schema.ClientCapabilities()
+            await agent.initialize(protocol_version=1, client_capabilities=able)
+            session = await agent.new_session(cwd=str(tmp_path), mcp_servers=[])
+            said = schema.TextContentBlock(type="text", text="/inbox")
+            await agent.prompt(prompt=[said], session_id=session.session_id)
+        assert [each["names"][-1] for each in person.asked] == ["later", "later"]
+        assert "may it?" in person.asked[0]["title"]
+        assert "Task, of the batch b: one" in json.dumps(person.asked[0]["content"])
+        assert "goes on: allow_once" in person.said
+        assert "1 still wait for an answer." in person.said
+        machine = Machine(board, tmp_path / "two", lambda _: [*RUN, "done"])
+        machine.asks = True
+        assert await machine.run() == ["done"]
+        assert [row["state"] for row in await board.jobs(Where())] == ["waiting", "done"]
+
+
+@pytest.mark.slow
+async def test_a_session_that_a_person_has_open_goes_on_when_it_is_closed(
+    address: str, tmp_path: Path
+) -> None:
+    async with Board(address) as board:
+        await ask(board, tmp_path / "one")
+        (row,) = await waiting(board, Where())
+        looking = Agent(ScriptedModel(), hooks=[PersistenceHook(address)])
+        async with looking:
+            await looking.load_session(row["id"], cwd=str(tmp_path))
+            await answer(board, row["id"], "allow_once")
+            machine = Machine(board, tmp_path / "two", lambda _: [*RUN, "done"])
+            machine.asks = True
+            work = asyncio.create_task(machine.run())
+            async with asyncio.timeout(50):
+                while not machine.worker.running:  # noqa: ASYNC110
+                    await asyncio.sleep(0.02)
+        assert await work == ["done"]

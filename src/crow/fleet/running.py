@@ -36,6 +36,8 @@ PACED = ("rate_limit", "overloaded")
 PAUSE = 30.0
 """Seconds to leave a provider alone that refused to the last, and did not say for how long."""
 A_DAY = 86400.0
+IN_USE = 30.0
+"""Seconds for which a session is waited for that is open elsewhere."""
 GO_ON = (
     "Go on with your task. The machine that you worked on has gone away in the middle of it: what "
     "ran then has an unknown outcome, and your folder is as it was after the last turn that was "
@@ -185,11 +187,25 @@ class Running:
         task, folder = self.claimed.task, str(self.place.folder)
         store: Any = agent.store
         if await store.knows(self.claimed.job):
-            return await agent.load_session(self.claimed.job, client=client, cwd=folder)
+            return await self._load(agent, client, folder)
         fields: dict[str, Any] = {"id": self.claimed.job}
         if task.mode:
             fields["mode"] = task.mode
         return await agent.new_session(folder, client=client, **fields)
+
+    async def _load(self, agent: Agent, client: FleetClient, folder: str) -> Session:
+        """The session as it was left; for a while it may be open where a person has looked at it.
+
+        Raises `SessionInUse`.
+        """
+        until = time.monotonic() + IN_USE
+        while True:
+            try:
+                return await agent.load_session(self.claimed.job, client=client, cwd=folder)
+            except SessionInUse:
+                if self.why or self.is_handed_back or time.monotonic() > until:
+                    raise
+            await asyncio.sleep(1)
 
     def _prompt(self, session: Session) -> str | None:
         """What to say to go on; None where all had been said when its machine died."""
@@ -325,9 +341,10 @@ class Running:
         logger.warning("%s: %r", self.claimed.job, error, exc_info=unforeseen)
         if self.why == "lost":
             return None
-        is_fatal = isinstance(error, FleetError) or self._is_last
+        is_used = isinstance(error, SessionInUse)
+        is_fatal = isinstance(error, FleetError) or (self._is_last and not is_used)
         if isinstance(error, CrowError) and not is_fatal:
-            return Left("queued", None, None, self._cost, self._turns)
+            return Left("queued", None, None, self._cost, self._turns, counts=not is_used)
         said = str(error) if isinstance(error, CrowError) else repr(error)
         return Left("failed", {"detail": said}, None, self._cost, self._turns)
 

@@ -289,6 +289,14 @@ class Board:
         """Take back the jobs of workers that are not heard of; how many."""
         return len(await self._all(RESCUE, {"lease": self.lease, "most": AT_ONCE}))
 
+    async def clean(self) -> None:
+        """Delete what is of no use any more: rows of the engine, and old news."""
+        while await self.queue.clean() >= MANY:
+            pass
+        await self._all(
+            "DELETE FROM fleet_deliveries WHERE at < clock_timestamp() - interval '7 days'"
+        )
+
     async def offer_due(self) -> int:
         """Put in the queue what is not in it, a part; how many."""
         async with self.connection() as connection:

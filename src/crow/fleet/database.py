@@ -60,6 +60,8 @@ class Database:
             await retried(self._reach, patience=self._patience)
             await self._pool.open(wait=True, timeout=5)
             await self._bring_up()
+            self._queue = ProcrastinateQueue(self._pool)
+            await self._queue.open()
         except (Error, PoolTimeout) as error:
             await self.__aexit__()
             why = str(error).strip().partition("\n")[0]
@@ -67,8 +69,6 @@ class Database:
         except BaseException:
             await self.__aexit__()
             raise
-        self._queue = ProcrastinateQueue(self._pool)
-        await self._queue.open()
         return self
 
     async def __aexit__(self, *_: object) -> None:

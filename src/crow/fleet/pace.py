@@ -22,7 +22,7 @@ Limit = tuple[str, str]
 """The provider, and its key as a hash; both are empty where neither can be known."""
 SPREAD = 5.0
 """Seconds at most over which the sessions of a fleet begin again, so that they do not at once."""
-LOOK = 30.0
+LOOK = 10.0
 """Seconds after which a session that waits looks whether it still has to."""
 
 

@@ -25,6 +25,7 @@ logger = logging.getLogger("crow.fleet")
 
 POLL = 5.0
 """Seconds between two looks at the queue where nothing was heard."""
+HOUR = 3600.0
 
 
 class Worker:
@@ -92,6 +93,7 @@ class Worker:
             (self._rescue, self.board.lease / 3),
             (self._schedule, POLL),
             (self._tell, POLL),
+            (self.board.clean, HOUR),
         ]
 
     async def _fill(self) -> bool:

@@ -56,6 +56,7 @@ class Machine:
     def __init__(self, board: Board, folder: Path, script: Script, **options: Any) -> None:
         self.left: list[str] = []
         self.asks = False
+        self.hooks: list[Any] = []
         self._script = script
         self._store = PersistenceHook(board.address, required=True)
         self.worker = Worker(
@@ -75,4 +76,4 @@ class Machine:
             return Ask("may it?") if self.asks and ctx.call.name == "Bash" else None
 
         model = ScriptedModel(*self._script(task))
-        return Agent(model, hooks=[self._store, running, before_tool], tools=builtin())
+        return Agent(model, hooks=[self._store, running, before_tool, *self.hooks], tools=builtin())

@@ -57,11 +57,12 @@ class CallDelta:
 
 @frozen
 class Retrying:
-    """A request failed and is sent again after ``delay`` seconds."""
+    """A request failed and is sent again after ``delay`` seconds. ``kind`` is a `ModelError`'s."""
 
     attempt: int
     delay: float
     reason: str
+    kind: str = ""
 
 
 @frozen

@@ -7,25 +7,24 @@ is a hint: it is made anew where it was lost, and counts for nothing where it is
 
 from __future__ import annotations
 
-import asyncio
 import json
-import time
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from crow.core.frozen import frozen
-from crow.fleet.engine import ProcrastinateQueue
+from crow.fleet.database import Database
+from crow.fleet.pace import Pace
 from crow.fleet.queue import Offer
-from crow.fleet.schema import LOCK, MIGRATIONS
-from crow.fleet.task import FleetError, Task, task_of
+from crow.fleet.statements import CLAIM, COME_BY, LEAVE, OFFERED, OVERSPENT, RESCUE, SUBMIT
+from crow.fleet.task import Task, task_of
+from crow.fleet.where import Where
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
-    from psycopg_pool import AsyncConnectionPool
 
-T = TypeVar("T")
+    from crow.fleet.engine import ProcrastinateQueue
+
 State = Literal["queued", "running", "waiting", "done", "failed", "cancelled", "stopped"]
 OPEN = ("queued", "running", "waiting")
 LEASE = 20.0
@@ -33,101 +32,6 @@ LEASE = 20.0
 MANY = 1000
 AT_ONCE = 100
 """How many dead jobs a worker takes back in one look: no stampede after an outage."""
-CONNECTION: Mapping[str, Any] = {
-    "connect_timeout": 3,
-    "keepalives_idle": 10,
-    "keepalives_interval": 3,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 4000,
-    "application_name": "crow fleet",
-}
-TABLES = (
-    "SELECT relname FROM pg_catalog.pg_class WHERE relnamespace = current_schema()::regnamespace"
-    " AND relname IN ('fleet_version', 'procrastinate_jobs')"
-)
-CLAIM = """
-WITH taken AS (
-    UPDATE fleet_jobs SET epoch = epoch + 1, state = 'running', who = %(who)s, tries = tries + 1,
-        question = NULL, started = coalesce(started, clock_timestamp())
-    WHERE id = %(job)s AND epoch = %(epoch)s AND state = 'queued' AND NOT cancel
-    RETURNING id, batch, epoch, task, tries, answers, patch, cost, turns
-), leased AS (
-    INSERT INTO fleet_leases SELECT id, epoch, clock_timestamp() + %(lease)s * interval '1 second'
-    FROM taken ON CONFLICT (job) DO UPDATE SET epoch = excluded.epoch, until = excluded.until
-), moved AS (
-    INSERT INTO fleet_moves (job, epoch, who, since)
-    SELECT id, epoch, %(who)s, turns FROM taken
-)
-SELECT * FROM taken
-"""
-SUBMIT = """
-INSERT INTO fleet_jobs (id, key, batch, priority, labels, task)
-SELECT id, key, %s, priority, labels, task FROM jsonb_to_recordset(%s::jsonb)
-    AS given (id text, key text, priority int, labels jsonb, task jsonb)
-ON CONFLICT (key) DO NOTHING
-"""
-OFFERED = """
-UPDATE fleet_jobs j SET offered = clock_timestamp(), engine_row = given.number
-FROM jsonb_to_recordset(%s::jsonb) AS given (id text, number bigint) WHERE j.id = given.id
-"""
-OVERSPENT = """
-UPDATE fleet_jobs j SET state = 'stopped', ended = clock_timestamp(),
-    outcome = jsonb_build_object('detail', 'the budget of the batch is spent')
-FROM fleet_batches b WHERE b.name = j.batch AND j.id = %s AND j.state = 'queued'
-    AND b.budget IS NOT NULL
-    AND (SELECT sum(cost) FROM fleet_jobs s WHERE s.batch = b.name) >= b.budget
-RETURNING 1
-"""
-RESCUE = """
-WITH dead AS (
-    SELECT l.job, l.epoch FROM fleet_leases l
-    WHERE l.until < clock_timestamp() AND (
-        l.until > pg_postmaster_start_time()
-        OR clock_timestamp() > pg_postmaster_start_time() + %(lease)s * interval '1 second'
-    )
-    ORDER BY l.until FOR UPDATE SKIP LOCKED LIMIT %(most)s
-), gone AS (
-    DELETE FROM fleet_leases l USING dead WHERE l.job = dead.job
-), moved AS (
-    UPDATE fleet_moves m SET how = 'lost', ended = clock_timestamp(), until = j.turns
-    FROM dead JOIN fleet_jobs j ON j.id = dead.job WHERE m.job = dead.job AND m.epoch = dead.epoch
-)
-UPDATE fleet_jobs j SET offered = NULL, who = '',
-    state = CASE WHEN j.cancel THEN 'cancelled'
-        WHEN j.tries >= (j.task ->> 'tries')::int THEN 'failed' ELSE 'queued' END,
-    ended = CASE WHEN j.cancel OR j.tries >= (j.task ->> 'tries')::int
-        THEN clock_timestamp() END,
-    outcome = CASE WHEN j.tries >= (j.task ->> 'tries')::int
-        THEN jsonb_build_object('detail', 'its machines died too often') END
-FROM dead WHERE j.id = dead.job AND j.epoch = dead.epoch AND j.state = 'running'
-RETURNING j.id
-"""
-"""Leases that ran out while the database was down are first renewed by who lives."""
-
-COME_BY = """
-INSERT INTO fleet_workers VALUES (%s, %s, %s, false, clock_timestamp())
-ON CONFLICT (who) DO UPDATE SET running = excluded.running, seen = excluded.seen
-RETURNING drain, (
-    SELECT jsonb_object_agg(provider, extract(epoch FROM until - clock_timestamp()))
-    FROM fleet_pace WHERE until > clock_timestamp()
-) AS paces
-"""
-
-LEAVE = """
-WITH mine AS (
-    UPDATE fleet_jobs SET state = %(state)s, outcome = %(outcome)s, question = %(question)s,
-        cost = %(cost)s, turns = %(turns)s, who = '', offered = NULL,
-        patch = coalesce(%(patch)s, patch),
-        tries = tries - CASE WHEN %(counts)s THEN 0 ELSE 1 END,
-        ended = CASE WHEN %(state)s IN ('queued', 'waiting') THEN NULL ELSE clock_timestamp() END
-    WHERE id = %(job)s AND epoch = %(epoch)s AND state = 'running' RETURNING id
-), moved AS (
-    UPDATE fleet_moves m SET ended = clock_timestamp(), until = %(turns)s,
-        how = CASE WHEN %(state)s = 'queued' THEN 'handed back' ELSE %(state)s END
-    FROM mine WHERE m.job = mine.id AND m.epoch = %(epoch)s
-)
-DELETE FROM fleet_leases USING mine WHERE job = mine.id RETURNING job
-"""
 
 
 @frozen
@@ -169,92 +73,22 @@ class Board:
     ) -> None:
         self.address = address
         self.lease = lease
-        self._size = size
-        self._patience = patience
-        self._pool: AsyncConnectionPool[Any] | None = None
-        self._queue: ProcrastinateQueue | None = None
-        self._paces: dict[str, float] = {}
+        self.database = Database(address, size=size, patience=patience)
+        self.pace = Pace(self.database)
+        self.connection = self.database.connection
+        self._all = self.database.rows
 
     async def __aenter__(self) -> Self:
-        from psycopg import Error
-        from psycopg.conninfo import make_conninfo
-        from psycopg_pool import AsyncConnectionPool, PoolTimeout
-
-        self._pool = AsyncConnectionPool(
-            make_conninfo(self.address, **CONNECTION),
-            kwargs={"autocommit": True, "prepare_threshold": None},
-            min_size=1,
-            max_size=self._size,
-            open=False,
-        )
-        try:
-            await retried(self._reach, patience=self._patience)
-            await self._pool.open(wait=True, timeout=5)
-            await self._bring_up()
-        except (Error, PoolTimeout) as error:
-            await self.__aexit__()
-            why = str(error).strip().partition("\n")[0]
-            raise FleetError(f"the database of the fleet cannot be used: {why}") from error
-        except BaseException:
-            await self.__aexit__()
-            raise
-        self._queue = ProcrastinateQueue(self._pool)
-        await self._queue.open()
+        await self.database.__aenter__()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._pool is not None:
-            await self._pool.close(timeout=1)
+        await self.database.__aexit__()
 
     @property
     def queue(self) -> ProcrastinateQueue:
         """The engine that offers go through."""
-        assert self._queue is not None
-        return self._queue
-
-    @asynccontextmanager
-    async def connection(self) -> AsyncGenerator[AsyncConnection[Any]]:
-        """A connection of the pool, in a transaction."""
-        assert self._pool is not None
-        async with self._pool.connection() as connection, connection.transaction():
-            yield connection
-
-    async def _all(self, sql: str, values: Any = None) -> list[dict[str, Any]]:
-        from psycopg.rows import dict_row
-
-        assert self._pool is not None
-        async with self._pool.connection() as connection:
-            cursor = connection.cursor(row_factory=dict_row)
-            await cursor.execute(sql.encode(), values)
-            return await cursor.fetchall() if cursor.description else []
-
-    async def _reach(self) -> None:
-        """Connect once: a pool does not say why it could not."""
-        from psycopg import AsyncConnection
-        from psycopg.conninfo import make_conninfo
-
-        await (await AsyncConnection.connect(make_conninfo(self.address, **CONNECTION))).close()
-
-    async def _bring_up(self) -> None:
-        """Bring the tables to this version; others that begin wait for it."""
-        async with self.connection() as connection:
-            await connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
-            found = await connection.execute(TABLES)
-            tables = {row[0] for row in await found.fetchall()}
-            version = 0
-            if "fleet_version" in tables:
-                found = await connection.execute("SELECT number FROM fleet_version")
-                version = (await found.fetchone() or (0,))[0]
-            if version > len(MIGRATIONS):
-                raise FleetError("the fleet's tables are of a newer Crow: update crow-acp")
-            for script in MIGRATIONS[version:]:
-                await connection.execute(script.encode())
-            if version == 0:
-                await connection.execute("CREATE TABLE fleet_version (number bigint)")
-                await connection.execute("INSERT INTO fleet_version VALUES (0)")
-            await connection.execute("UPDATE fleet_version SET number = %s", (len(MIGRATIONS),))
-            if "procrastinate_jobs" not in tables:
-                await connection.execute(ProcrastinateQueue.tables().encode())
+        return self.database.queue
 
     # what people do
 
@@ -265,22 +99,35 @@ class Board:
 
         ``budget`` is in dollars, for the whole batch; none leaves it as it is.
         """
-        new = 0
         async with self.connection() as connection:
-            await connection.execute(
-                "INSERT INTO fleet_batches (name, budget) VALUES (%s, %s) ON CONFLICT (name)"
-                " DO UPDATE SET budget = coalesce(excluded.budget, fleet_batches.budget)",
-                (batch, budget),
-            )
-            for start in range(0, len(tasks), MANY):
-                part = tasks[start : start + MANY]
-                given = json.dumps([_row_of(task) for task in part])
-                cursor = await connection.execute(SUBMIT, (batch, given))
-                new += max(cursor.rowcount, 0)
-        await self._offer_all()
+            new = await self.add(connection, batch, tasks, budget)
+        await self.offer_all()
         return new, len(tasks) - new
 
-    async def _offer_all(self) -> None:
+    async def add(
+        self,
+        connection: AsyncConnection[Any],
+        batch: str,
+        tasks: Sequence[Task],
+        budget: float | None = None,
+    ) -> int:
+        """Add jobs in somebody's transaction, who offers them afterwards; how many are new."""
+        new = 0
+        await connection.execute(
+            "INSERT INTO fleet_batches (name, budget) VALUES (%s, %s) ON CONFLICT (name)"
+            " DO UPDATE SET budget = coalesce(excluded.budget, fleet_batches.budget),"
+            " told_finished = false, told_spent = fleet_batches.told_spent AND"
+            " coalesce(excluded.budget, fleet_batches.budget) <= fleet_batches.budget",
+            (batch, budget),
+        )
+        for start in range(0, len(tasks), MANY):
+            part = tasks[start : start + MANY]
+            given = json.dumps([_row_of(task) for task in part])
+            cursor = await connection.execute(SUBMIT, (batch, given))
+            new += max(cursor.rowcount, 0)
+        return new
+
+    async def offer_all(self) -> None:
         """Put in the queue all that is not in it, and have tables that grew much counted anew."""
         many, counted = 0, MANY // 2
         while number := await self.offer_due():
@@ -306,19 +153,28 @@ class Board:
         done = await self._all(
             "UPDATE fleet_jobs SET state = 'queued', cancel = false, tries = 0, ended = NULL,"  # noqa: S608
             " outcome = NULL, offered = NULL"
-            f" WHERE state IN ('failed', 'cancelled', 'stopped') AND {where.sql} RETURNING id",
+            f" WHERE state IN ('failed', 'cancelled', 'stopped') AND {where.sql}"
+            " RETURNING batch",
             where.values,
         )
-        await self._offer_all()
+        await self._all(
+            "UPDATE fleet_batches SET told_finished = false WHERE name = ANY(%s)",
+            (list({row["batch"] for row in done}),),
+        )
+        await self.offer_all()
         return len(done)
 
-    async def answer(self, job: str, answer: str) -> bool:
-        """Answer what a job waits for, so that it goes on; False where it waits for nothing."""
+    async def answer(self, job: str, answer: str, epoch: int | None = None) -> bool:
+        """Answer what a job waits for, so that it goes on; False where it waits for nothing.
+
+        ``epoch`` is the one in which it was asked: a question of another is not meant.
+        """
         done = await self._all(
             "UPDATE fleet_jobs SET state = 'queued', offered = NULL, answers = answers"
             " || jsonb_build_array(question || jsonb_build_object('answer', %s::text)),"
-            " question = NULL WHERE id = %s AND state = 'waiting' RETURNING id",
-            (answer, job),
+            " question = NULL WHERE id = %s AND state = 'waiting'"
+            " AND epoch = coalesce(%s::bigint, epoch) RETURNING id",
+            (answer, job, epoch),
         )
         await self.offer_due()
         return bool(done)
@@ -428,6 +284,14 @@ class Board:
         """Take back the jobs of workers that are not heard of; how many."""
         return len(await self._all(RESCUE, {"lease": self.lease, "most": AT_ONCE}))
 
+    async def clean(self) -> None:
+        """Delete what is of no use any more: rows of the engine, and old news."""
+        while await self.queue.clean() >= MANY:
+            pass
+        await self._all(
+            "DELETE FROM fleet_deliveries WHERE at < clock_timestamp() - interval '7 days'"
+        )
+
     async def offer_due(self) -> int:
         """Put in the queue what is not in it, a part; how many.
 
@@ -469,8 +333,7 @@ class Board:
     async def come_by(self, who: str, places: int, running: int) -> bool:
         """Say that a worker is there, and hear who refuses; True where it is asked to drain."""
         (row,) = await self._all(COME_BY, (who, places, running))
-        now = time.monotonic()
-        self._paces = {each: now + float(left) for each, left in table(row["paces"]).items()}
+        self.pace.hear(row["paces"] or ())
         return bool(row["drain"])
 
     async def go(self, who: str) -> None:
@@ -492,56 +355,6 @@ class Board:
         )
         return len(rows)
 
-    async def pace(self, provider: str, seconds: float) -> None:
-        """Ask all workers to send nothing to a provider for so long: this one now, others soon."""
-        known = self._paces.get(provider, 0.0)
-        self._paces[provider] = max(known, time.monotonic() + seconds)
-        await self._all(
-            "INSERT INTO fleet_pace VALUES (%(provider)s, clock_timestamp() + %(seconds)s"
-            " * interval '1 second') ON CONFLICT (provider) DO UPDATE"
-            " SET until = greatest(fleet_pace.until, excluded.until)",
-            {"provider": provider, "seconds": seconds},
-        )
-
-    def wait_for(self, provider: str) -> float:
-        """For how many seconds nothing is to be sent to a provider, as this worker last heard."""
-        return max(self._paces.get(provider, 0.0) - time.monotonic(), 0.0)
-
-
-@frozen
-class Where:
-    """Which jobs: those of a batch, with a label, of an id's first letters; all without any."""
-
-    batch: str = ""
-    label: str = ""
-    job: str = ""
-    state: str = ""
-
-    @property
-    def sql(self) -> str:
-        """The condition; its values are `values`."""
-        name, is_pair, _ = self.label.partition("=")
-        labelled = "labels ->> %(name)s = %(text)s" if is_pair else "labels ? %(name)s"
-        parts = (
-            self.batch and "batch = %(batch)s",
-            name and labelled,
-            self.job and "starts_with(id, %(job)s)",
-            self.state and "state = %(state)s",
-        )
-        return " AND ".join(filter(None, parts)) or "true"
-
-    @property
-    def values(self) -> dict[str, str]:
-        """The values of `sql`."""
-        name, _, text = self.label.partition("=")
-        return {
-            "batch": self.batch,
-            "name": name,
-            "text": text,
-            "job": self.job,
-            "state": self.state,
-        }
-
 
 def _row_of(task: Task) -> dict[str, Any]:
     """A task as a new row."""
@@ -552,24 +365,3 @@ def _row_of(task: Task) -> dict[str, Any]:
         "labels": dict(task.labels),
         "task": task.as_data(),
     }
-
-
-def table(value: Any) -> dict[str, Any]:
-    """A column of JSON that holds an object, or nothing."""
-    return value or {}
-
-
-async def retried(work: Callable[[], Awaitable[T]], *, patience: float) -> T:
-    """Do something with the database, again where it is not reached, for so many seconds."""
-    from psycopg import OperationalError
-    from psycopg_pool import PoolTimeout
-
-    until, pause = time.monotonic() + patience, 0.1
-    while True:
-        try:
-            return await work()
-        except (OperationalError, PoolTimeout):
-            if time.monotonic() > until:
-                raise
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, 2)

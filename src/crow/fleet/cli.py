@@ -7,9 +7,13 @@
   crow fleet show ID          one job: what it said, and which machines it was on
   crow fleet results          what came of them; --json, or --html for a page
   crow fleet patch ID         what a session changed, as a patch
-  crow fleet inbox            what waits for a person
+  crow fleet inbox            what waits for a person; --listen HOST:PORT serves it over HTTP
   crow fleet answer ID TEXT   answers it; the session goes on anywhere
   crow fleet cancel [ID]      retry [ID], drain [WORKER]
+  crow fleet schedule         batches by a cron line: add NAME "0 2 * * *" FILE, list, pause,
+                              resume, run-now, remove
+  crow fleet webhook          addresses that questions and ends of batches are posted to:
+                              add URL, list, test, remove
 
 A line of FILE: {"prompt": "...", "workspace": {"git": "https://..."}, "allow": ["Bash(pytest:*)"]}
 """
@@ -28,8 +32,12 @@ from typing import Any
 
 from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such
-from crow.fleet.board import LEASE, Board, Where, table
+from crow.fleet.board import LEASE, Board
+from crow.fleet.inbox import answer, job_of, waiting
+from crow.fleet.schedule_cli import checked, schedule
 from crow.fleet.task import FleetError, Task, read_tasks
+from crow.fleet.webhook_cli import webhook
+from crow.fleet.where import Where, table
 
 ADDRESS = ("postgresql://", "postgres://")
 AWAY = 60.0
@@ -48,6 +56,8 @@ TAKES = {
     "cancel": (0, 1),
     "retry": (0, 1),
     "drain": (0, 1),
+    "schedule": (0, 9),
+    "webhook": (0, 9),
 }
 """How many words stand behind each action."""
 
@@ -61,6 +71,9 @@ def declare(parser: Parser) -> None:
     add("--batch", metavar="NAME", help="submit: which batch; else only jobs of this one")
     add("--budget", metavar="DOLLARS", type=float, help="submit: what the batch may cost in all")
     add("--label", metavar="NAME[=TEXT]", default="", help="only jobs with this label")
+    add("--zone", metavar="ZONE", default="UTC", help="schedule: such as Europe/Berlin (UTC)")
+    add("--overlap", action="store_true", help="schedule: also while the last batch runs")
+    add("--catch-up", action="store_true", help="schedule: make up for the last missed tick")
     add("--state", metavar="STATE", default="", help="only jobs in this state")
     add("--concurrency", metavar="N", type=int, default=4, help="work: sessions at once (4)")
     add("--model", metavar="NAME", help="work: for tasks that name none")
@@ -68,6 +81,8 @@ def declare(parser: Parser) -> None:
     add("--grace", metavar="SECONDS", type=float, default=30.0, help="work: for draining (30)")
     add("--until-empty", action="store_true", help="work: end when nothing is left to do")
     add("--lease", metavar="SECONDS", type=float, default=LEASE, help=argparse.SUPPRESS)
+    add("--listen", metavar="HOST:PORT", help="inbox: serve it; the token is CROW_ACP_TOKEN, or")
+    add("--token-file", metavar="FILE", help="inbox: one in a file, made where there is none")
     add("--json", action="store_true", help="an object a line")
     add("--html", metavar="FILE", type=Path, help="results: as a page")
 
@@ -88,7 +103,8 @@ def main(options: argparse.Namespace, out: Output) -> int:
         raise UsageError(
             "a fleet needs a PostgreSQL database: --store postgresql://..., CROW_STORE"
         )
-    tasks = read_tasks(home(words[0])) if action == "submit" else []
+    file = file_of(action, words)
+    tasks = read_tasks(home(file)) if file else []
     try:
         import procrastinate as _  # noqa: F401 - first of all: it takes half a second
     except ImportError as error:
@@ -106,7 +122,17 @@ async def _with_board(
     async with Board(address, lease=options.lease, size=size, patience=patience) as board:
         if options.action == "submit":
             return await submit(board, tasks, options, out)
+        if options.action == "schedule":
+            return await schedule(board, options, out, tasks)
         return await ACTIONS[options.action](board, options, out)
+
+
+def file_of(action: str, words: list[str]) -> str:
+    """The file of tasks that is meant; empty where none is. Raises `UsageError`."""
+    if action == "schedule":
+        verb, rest = checked(words)
+        return rest[2] if verb == "add" else ""
+    return words[0] if action == "submit" else ""
 
 
 def home(path: str | Path) -> Path:
@@ -118,14 +144,6 @@ def chosen(options: argparse.Namespace, job: str = "") -> Where:
     """The jobs that the options mean."""
     job = job or (options.words[0] if options.words else "")
     return Where(options.batch or "", options.label, job, options.state)
-
-
-async def one_of(board: Board, job: str) -> dict[str, Any]:
-    """The job whose id begins so. Raises `FleetError` where there is none, or several."""
-    found = await board.jobs(Where(job=job))
-    if len(found) != 1:
-        raise FleetError(f"{'no job has' if not found else 'several jobs have'} the id {job!r}")
-    return found[0]
 
 
 async def submit(board: Board, tasks: list[Task], options: argparse.Namespace, out: Output) -> int:
@@ -192,7 +210,7 @@ async def listing(board: Board, options: argparse.Namespace, out: Output) -> int
 
 async def show(board: Board, options: argparse.Namespace, out: Output) -> int:
     """One job."""
-    row = await one_of(board, options.words[0])
+    row = await job_of(board, options.words[0])
     moves = await board.moves(row["id"])
     if options.json:
         out.verbatim(json.dumps({**row, "moves": moves}, default=str))
@@ -243,7 +261,7 @@ async def results(board: Board, options: argparse.Namespace, out: Output) -> int
 
 async def patch(board: Board, options: argparse.Namespace, out: Output) -> int:
     """What a session changed."""
-    row = await one_of(board, options.words[0])
+    row = await job_of(board, options.words[0])
     changed = await board.patch(row["id"])
     if changed is None:
         raise FleetError(f"{row['id'][:8]} has changed nothing that git would keep")
@@ -253,34 +271,45 @@ async def patch(board: Board, options: argparse.Namespace, out: Output) -> int:
 
 async def inbox(board: Board, options: argparse.Namespace, out: Output) -> int:
     """What waits for a person."""
-    rows = await board.jobs(Where(options.batch or "", options.label, "", "waiting"))
+    if options.listen:
+        return await _serve_inbox(board, options, out)
+    rows = await waiting(board, chosen(options))
     for row in rows:
-        question = table(row["question"])
+        question, short = row["question"], row["id"][:8]
         if options.json:
-            out.verbatim(json.dumps({"id": row["id"], **question}, default=str))
+            out.verbatim(json.dumps(row, default=str))
             continue
-        out.line(f"{row['id'][:8]}  {question.get('text', '')}", "bold")
+        out.line(f"{short}  {question.get('text', '')}", "bold")
         if question.get("args"):
             out.line(f"  {question.get('tool')} {json.dumps(question['args'], ensure_ascii=False)}")
         if question.get("choices"):
-            out.line(f"  crow fleet answer {row['id'][:8]} {'|'.join(question['choices'])}", "dim")
+            out.line(f"  crow fleet answer {short} {'|'.join(question['choices'])}", "dim")
     if not rows and not options.json:
         out.line("nothing waits for a person")
     return 0
 
 
-async def answer(board: Board, options: argparse.Namespace, out: Output) -> int:
+async def _serve_inbox(board: Board, options: argparse.Namespace, out: Output) -> int:
+    from crow.acp.listen.address import Address
+    from crow.acp.listen.token import new_token, token_of
+    from crow.fleet.inbox_server import serve
+
+    given = token_of(None, options.token_file)
+    token = given or new_token()
+
+    def ready(address: Address) -> None:
+        out.line(f"{address.url.removesuffix('/acp')}/inbox")
+        if given is None:
+            out.line(f"the token, this time: {token}")
+
+    await serve(board, chosen(options), Address.parse(options.listen), token, ready)
+    return 0
+
+
+async def give_answer(board: Board, options: argparse.Namespace, out: Output) -> int:
     """Answer what a job waits for."""
-    row = await one_of(board, options.words[0])
-    question, text = table(row["question"]), options.words[1]
-    choices: list[str] = question.get("choices") or []
-    if row["state"] != "waiting":
-        raise FleetError(f"{row['id'][:8]} waits for nothing: it is {row['state']}")
-    if choices and text not in choices:
-        raise UsageError(f"{no_such('answer', text, choices)} ({', '.join(choices)})")
-    if not await board.answer(row["id"], text):
-        raise FleetError(f"{row['id'][:8]} was answered already")
-    out.line(f"{row['id'][:8]} goes on")
+    job = await answer(board, *options.words)
+    out.line(f"{job[:8]} goes on")
     return 0
 
 
@@ -325,8 +354,9 @@ ACTIONS: dict[str, Action] = {
     "results": results,
     "patch": patch,
     "inbox": inbox,
-    "answer": answer,
+    "answer": give_answer,
     "cancel": cancel,
     "retry": retry,
     "drain": drain,
+    "webhook": webhook,
 }

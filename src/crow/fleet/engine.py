@@ -8,16 +8,47 @@ of that epoch ends.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from crow.fleet.queue import End, Offer
+from crow.fleet.task import FleetError
 
 if TYPE_CHECKING:
+    from procrastinate.jobs import Job
     from psycopg_pool import AsyncConnectionPool
+
+logger = logging.getLogger("crow.fleet")
 
 QUEUE = "crow-fleet"
 TASK = "crow.fleet.session"
+
+
+VACUUM = """
+ALTER TABLE procrastinate_jobs
+    SET (autovacuum_vacuum_scale_factor = 0.01, autovacuum_analyze_scale_factor = 0.01);
+"""
+FOREIGN_KEY = """
+SELECT 1 FROM pg_constraint WHERE contype = 'f' AND confdeltype = 'n'
+    AND conrelid = 'procrastinate_jobs'::regclass
+    AND confrelid = to_regclass('procrastinate_workers')
+"""
+"""Where a worker's row is pruned its jobs must stay."""
+OLD = (
+    "the tables of procrastinate in this database are older than its version 3.1: migrate them, or"
+    " give the fleet a schema of its own (search_path)"
+)
+PRUNE = "DELETE FROM procrastinate_workers WHERE last_heartbeat < now() - interval '1 day'"
+CLEAN = """
+DELETE FROM procrastinate_jobs WHERE id IN (
+    SELECT e.id FROM procrastinate_jobs e WHERE e.queue_name = %s AND e.status <> 'todo'
+        AND NOT EXISTS (SELECT 1 FROM fleet_jobs j
+            WHERE j.engine_row = e.id
+                AND (j.state = 'running' OR (j.state = 'queued' AND j.offered IS NOT NULL)))
+    LIMIT %s
+)
+"""
 
 
 class ProcrastinateQueue:
@@ -32,15 +63,22 @@ class ProcrastinateQueue:
         self._worker: int | None = None
 
     async def open(self) -> None:
-        """Begin to use the pool; the tables are there by then (`make_tables`)."""
+        """Begin to use the pool; the tables are there by then (`tables`).
+
+        Raises `FleetError` where they are somebody's, and too old.
+        """
         await self._app.open_async(self._pool)
+        async with self._pool.connection() as connection:
+            found = await connection.execute(FOREIGN_KEY)
+            if await found.fetchone() is None:
+                raise FleetError(OLD)
 
     @staticmethod
     def tables() -> str:
         """What makes the engine's tables."""
         from procrastinate.schema import SchemaManager
 
-        return SchemaManager.get_schema()
+        return SchemaManager.get_schema() + VACUUM
 
     async def offer(self, offers: Sequence[Offer], connection: Any = None) -> list[int]:
         """Put offers in the queue; the engine's rows, in the same order."""
@@ -68,11 +106,9 @@ class ProcrastinateQueue:
 
     async def lease(self, limit: int) -> list[Offer]:
         """Take at most so many offers."""
-        if self._worker is None:
-            self._worker = await self._manager.register_worker()
         offers: list[Offer] = []
         while len(offers) < limit:
-            job = await self._manager.fetch_job([QUEUE], self._worker)
+            job = await self._fetch()
             if job is None:
                 break
             said = job.task_kwargs
@@ -80,6 +116,18 @@ class ProcrastinateQueue:
                 Offer(str(said["job"]), int(str(said["epoch"])), job.priority, job.id or 0)
             )
         return offers
+
+    async def _fetch(self) -> Job | None:
+        """Take one of its rows, as a worker that has a row too: it may have been pruned."""
+        from procrastinate.exceptions import ConnectorException
+
+        if self._worker is not None:
+            try:
+                return await self._manager.fetch_job([QUEUE], self._worker)
+            except ConnectorException as error:
+                logger.info("registered anew with the queue: %s", error.__cause__ or error)
+        self._worker = await self._manager.register_worker()
+        return await self._manager.fetch_job([QUEUE], self._worker)
 
     async def finish(self, offer: Offer, end: End) -> None:
         """Take an offer that was leased out of the queue."""
@@ -96,6 +144,12 @@ class ProcrastinateQueue:
                 (list(rows),),
             )
             return {row[0] for row in await found.fetchall()}
+
+    async def clean(self) -> int:
+        """Delete rows that nobody will end any more, a part of them; how many."""
+        async with self._pool.connection() as connection:
+            await connection.execute(PRUNE)
+            return (await connection.execute(CLEAN, (QUEUE, MANY))).rowcount
 
     async def listen(self, wake: Callable[[], Awaitable[None]]) -> None:
         """Call ``wake`` when there may be something to lease; until cancelled."""

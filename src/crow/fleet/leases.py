@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from crow.fleet.board import CONNECTION
+from crow.fleet.database import CONNECTION
 
 logger = logging.getLogger("crow.fleet")
 
@@ -33,9 +33,10 @@ Told = Callable[[Any], object]
 class Leases:
     """The leases that this process renews, as (job, epoch)."""
 
-    def __init__(self, address: str, lease: float) -> None:
+    def __init__(self, address: str, lease: float, stuck: float = STUCK) -> None:
         self.address = address
         self.lease = lease
+        self._stuck = stuck
         self._held: dict[Key, Told] = {}
         self._lock = threading.Lock()
         self._end = threading.Event()
@@ -69,8 +70,10 @@ class Leases:
     def _live(self) -> None:
         connection: Any = None
         while not self._end.wait(self.lease / 3 if connection is not None else 0.2):
-            if time.monotonic() - self._seen > STUCK:
-                logger.error("the event loop has stood still for a minute: its jobs are let go")
+            if time.monotonic() - self._seen > self._stuck:
+                logger.error(
+                    "the event loop has stood still for %.0f s: its jobs are let go", self._stuck
+                )
                 continue
             try:
                 connection = connection or self._connect()

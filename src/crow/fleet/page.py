@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from crow.fleet.board import table
+from crow.fleet.where import table
 
 STYLE = """
 :root { color-scheme: light dark; font: 15px/1.45 system-ui, sans-serif; }

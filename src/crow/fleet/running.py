@@ -9,12 +9,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from crow.core.errors import CrowError, SessionError, SessionInUse
+from crow.core.errors import CrowError, ModelError, SessionError, SessionInUse
 from crow.core.events import Event, Retrying, UsageReported
 from crow.core.hooks.collect import hook
 from crow.core.hooks.context import Context
+from crow.core.hooks.contexts import RequestContext
 from crow.core.ports import NullClient, PermissionRequest, Question
-from crow.fleet.board import Board, Claimed, Left, retried
+from crow.fleet.board import Board, Claimed, Left
+from crow.fleet.database import retried
+from crow.fleet.pace import limit_of
 from crow.fleet.task import FleetError
 from crow.fleet.workspace import Place
 
@@ -28,6 +31,13 @@ OFTEN = 2.0
 """Seconds between two reports of how far a session is, where nothing in its folder changed."""
 PATIENCE = 120.0
 """Seconds for which the database is waited for when a session has ended."""
+PACED = ("rate_limit", "overloaded")
+"""Kinds of errors of a provider that all sessions wait for, not the one that met them."""
+PAUSE = 30.0
+"""Seconds to leave a provider alone that refused to the last, and did not say for how long."""
+A_DAY = 86400.0
+IN_USE = 30.0
+"""Seconds for which a session is waited for that is open elsewhere."""
 GO_ON = (
     "Go on with your task. The machine that you worked on has gone away in the middle of it: what "
     "ran then has an unknown outcome, and your folder is as it was after the last turn that was "
@@ -177,11 +187,25 @@ class Running:
         task, folder = self.claimed.task, str(self.place.folder)
         store: Any = agent.store
         if await store.knows(self.claimed.job):
-            return await agent.load_session(self.claimed.job, client=client, cwd=folder)
+            return await self._load(agent, client, folder)
         fields: dict[str, Any] = {"id": self.claimed.job}
         if task.mode:
             fields["mode"] = task.mode
         return await agent.new_session(folder, client=client, **fields)
+
+    async def _load(self, agent: Agent, client: FleetClient, folder: str) -> Session:
+        """The session as it was left; for a while it may be open where a person has looked at it.
+
+        Raises `SessionInUse`.
+        """
+        until = time.monotonic() + IN_USE
+        while True:
+            try:
+                return await agent.load_session(self.claimed.job, client=client, cwd=folder)
+            except SessionInUse:
+                if self.why or self.is_handed_back or time.monotonic() > until:
+                    raise
+            await asyncio.sleep(1)
 
     def _prompt(self, session: Session) -> str | None:
         """What to say to go on; None where all had been said when its machine died."""
@@ -203,24 +227,24 @@ class Running:
         match event:
             case UsageReported(_, total):
                 self._cost = self.claimed.cost + float(total.get("cost") or 0)
-            case Retrying(_, delay, reason) if "429" in reason or "rate" in reason.lower():
+            case Retrying(_, delay, _, kind) if kind in PACED:
                 self._slow(delay)
             case _:
                 pass
 
     def _slow(self, seconds: float) -> None:
         """Have the whole fleet wait for a provider that refuses for now."""
-        pace = self.board.pace(provider_of(self.claimed.task.model), seconds)
-        asyncio.ensure_future(_quietly(pace))  # noqa: RUF006 - it is done when it is done
+        if self._agent is not None and self._session is not None:
+            slow = self.board.pace.slow(limit_of(self._agent.llm, self._session.model), seconds)
+            asyncio.ensure_future(_quietly(slow))  # noqa: RUF006 - it is done when it is done
 
     # hooks of the session's agent
 
-    @hook("on_llm_request", timeout=120)
-    async def on_llm_request(self, ctx: Context) -> None:
+    @hook("on_llm_request", timeout=A_DAY)
+    async def on_llm_request(self, ctx: RequestContext) -> None:
         """Wait while the provider refuses others of the fleet."""
-        if ctx.session.parent is None:
-            seconds = self.board.wait_for(provider_of(self.claimed.task.model))
-            await asyncio.sleep(min(seconds, 60))
+        model = ctx.model or ctx.session.model
+        await self.board.pace.wait(limit_of(ctx.agent.llm, model))
 
     @hook("after_turn")
     async def after_turn(self, ctx: Context) -> None:
@@ -300,8 +324,16 @@ class Running:
                 return None, True, ""
             case SessionError():
                 return "queued", False, ""
+            case ModelError(kind=kind, retry_after=wanted) if kind in PACED and not self._is_last:
+                self._slow(wanted or PAUSE)
+                return "queued", True, ""
             case _:
                 return "failed", True, reply.detail or str(reply.error or reply.stop_reason)
+
+    @property
+    def _is_last(self) -> bool:
+        """True where it may not begin again."""
+        return self.claimed.tries >= self.claimed.task.tries
 
     def _after(self, error: Exception) -> Left | None:
         """How a job is left that could not go on: queued again where the machine may be why."""
@@ -309,9 +341,10 @@ class Running:
         logger.warning("%s: %r", self.claimed.job, error, exc_info=unforeseen)
         if self.why == "lost":
             return None
-        is_last = self.claimed.tries >= self.claimed.task.tries
-        if isinstance(error, CrowError) and not isinstance(error, FleetError) and not is_last:
-            return Left("queued", None, None, self._cost, self._turns)
+        is_used = isinstance(error, SessionInUse)
+        is_fatal = isinstance(error, FleetError) or (self._is_last and not is_used)
+        if isinstance(error, CrowError) and not is_fatal:
+            return Left("queued", None, None, self._cost, self._turns, counts=not is_used)
         said = str(error) if isinstance(error, CrowError) else repr(error)
         return Left("failed", {"detail": said}, None, self._cost, self._turns)
 
@@ -319,11 +352,6 @@ class Running:
 def _last(session: Session) -> str:
     content = session.messages[-1].get("content") if session.messages else ""
     return content if isinstance(content, str) else ""
-
-
-def provider_of(model: str | None) -> str:
-    """Whose limits a model's requests count against."""
-    return (model or "").partition("/")[0] or "default"
 
 
 async def _quietly(work: Any) -> Any:

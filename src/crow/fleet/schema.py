@@ -61,12 +61,63 @@ CREATE TABLE fleet_workers (
 );
 """
 
+SCHEDULES = """
+DROP TABLE fleet_pace;
+CREATE TABLE fleet_pace (
+    provider text NOT NULL,
+    key text NOT NULL,
+    until timestamptz NOT NULL,
+    PRIMARY KEY (provider, key)
+);
+CREATE TABLE fleet_schedules (
+    name text PRIMARY KEY,
+    cron text NOT NULL,
+    zone text NOT NULL,
+    tasks jsonb NOT NULL,
+    budget double precision,
+    overlap boolean NOT NULL,
+    catch_up boolean NOT NULL,
+    paused boolean NOT NULL DEFAULT false,
+    due timestamptz,
+    created timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE TABLE fleet_ticks (
+    schedule text NOT NULL REFERENCES fleet_schedules (name) ON DELETE CASCADE,
+    tick timestamptz NOT NULL,
+    outcome text NOT NULL,
+    batch text,
+    at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (schedule, tick)
+);
+"""
+WEBHOOKS = """
+ALTER TABLE fleet_batches
+    ADD COLUMN told_finished boolean NOT NULL DEFAULT false,
+    ADD COLUMN told_spent boolean NOT NULL DEFAULT false;
+CREATE TABLE fleet_webhooks (
+    url text PRIMARY KEY,
+    secret text NOT NULL,
+    created timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE TABLE fleet_deliveries (
+    id text PRIMARY KEY DEFAULT 'msg_' || replace(gen_random_uuid()::text, '-', ''),
+    url text NOT NULL REFERENCES fleet_webhooks (url) ON DELETE CASCADE,
+    type text NOT NULL,
+    data jsonb NOT NULL,
+    at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    tries int NOT NULL DEFAULT 0,
+    due timestamptz DEFAULT clock_timestamp(),
+    said text NOT NULL DEFAULT ''
+);
+CREATE INDEX fleet_deliveries_due ON fleet_deliveries (due) WHERE due IS NOT NULL;
+"""
+
 MOVES = """
 ALTER TABLE fleet_moves ADD COLUMN since int NOT NULL DEFAULT 0, ADD COLUMN until int,
     ADD COLUMN ended timestamptz, ADD COLUMN how text NOT NULL DEFAULT '';
 """
 
-MIGRATIONS: tuple[str, ...] = (BEGINNING, MOVES)
+MIGRATIONS: tuple[str, ...] = (BEGINNING, SCHEDULES, WEBHOOKS, MOVES)
 """Step n makes version n + 1 of version n; a step that was released is never changed."""
 
 LOCK = 0x63726F78

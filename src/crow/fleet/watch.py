@@ -6,7 +6,8 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
-from crow.fleet.board import Board, Where, table
+from crow.fleet.board import Board
+from crow.fleet.where import Where, table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -8,7 +8,7 @@ import os
 import random
 import socket
 import uuid
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,16 @@ from crow.fleet.board import Board
 from crow.fleet.leases import Leases
 from crow.fleet.queue import Offer
 from crow.fleet.running import Build, Running
+from crow.fleet.schedules import Schedules
 from crow.fleet.task import FleetError
+from crow.fleet.webhooks import AT_ONCE, Webhooks
+from crow.fleet.where import Where
 
 logger = logging.getLogger("crow.fleet")
 
 POLL = 5.0
 """Seconds between two looks at the queue where nothing was heard."""
+HOUR = 3600.0
 
 
 class Worker:
@@ -50,6 +54,8 @@ class Worker:
         self._build = build
         self._ended = ended
         self._until_empty = until_empty
+        self._schedules = Schedules(board)
+        self._webhooks = Webhooks(board)
         self._leases = Leases(board.address, board.lease)
         self._news = asyncio.Event()
         self._draining = False
@@ -64,10 +70,11 @@ class Worker:
         self._leases.start()
         beside = [
             asyncio.create_task(self._tick(), name="fleet tick"),
-            asyncio.create_task(self._rescue(), name="fleet rescue"),
             asyncio.create_task(self._listen(), name="fleet listen"),
+            *(asyncio.create_task(self._again(*each)) for each in self._chores()),
         ]
         try:
+            await self._come_by()  # who refuses is known before anything is asked
             while not self._draining:
                 self._news.clear()
                 if await self._fill() and self._until_empty and await self._is_over():
@@ -80,6 +87,15 @@ class Worker:
             await asyncio.gather(*beside, return_exceptions=True)
             await asyncio.gather(self.board.go(self.who), return_exceptions=True)
             await asyncio.to_thread(self._leases.close)
+
+    def _chores(self) -> list[tuple[Callable[[], Awaitable[None]], float]]:
+        """What is done beside the jobs, and the seconds from one time to the next."""
+        return [
+            (self._rescue, self.board.lease / 3),
+            (self._schedule, POLL),
+            (self._tell, POLL),
+            (self.board.clean, HOUR),
+        ]
 
     async def _fill(self) -> bool:
         """Begin what there is room for; True where there was nothing more to begin."""
@@ -140,8 +156,6 @@ class Worker:
             pass
 
     async def _is_over(self) -> bool:
-        from crow.fleet.board import Where
-
         if self.running:
             return False
         states = (await self.board.summary(Where()))["states"]
@@ -168,17 +182,36 @@ class Worker:
 
     async def _rescue(self) -> None:
         """Take back what workers left that are not heard of; each worker does, none leads."""
+        await self._come_by()
+        if await self.board.rescue():
+            logger.info("jobs of a worker that is not heard of were taken back")
+        if await self.board.offer_due() or await self.board.offer_again():
+            self._news.set()
+
+    async def _come_by(self) -> None:
+        """Say that this one is there, and hear what all are asked to do."""
+        if await self.board.come_by(self.who, self.concurrency, len(self.running)):
+            self.drain()
+
+    async def _tell(self) -> None:
+        """Post what there is to be told; each worker looks, and each message is taken by one."""
+        await self._webhooks.look()
+        while await self._webhooks.deliver() == AT_ONCE:
+            pass
+
+    async def _schedule(self) -> None:
+        """Submit what schedules want; each worker looks, and each tick is submitted once."""
+        if await self._schedules.tick():
+            self._news.set()
+
+    async def _again(self, work: Callable[[], Awaitable[None]], pause: float) -> None:
+        """Do something now and then, for as long as this works."""
         while True:
             try:
-                if await self.board.come_by(self.who, self.concurrency, len(self.running)):
-                    self.drain()
-                if await self.board.rescue():
-                    logger.info("jobs of a worker that is not heard of were taken back")
-                if await self.board.offer_due() or await self.board.offer_again():
-                    self._news.set()
+                await work()
             except Exception as error:  # noqa: BLE001 - the database's; it is tried again
-                logger.warning("nothing was taken back: %s", error)
-            await asyncio.sleep(self.board.lease / 3 * random.uniform(0.5, 1))  # noqa: S311
+                logger.warning("%s: %s", work.__name__.strip("_"), error)
+            await asyncio.sleep(pause * random.uniform(0.5, 1))  # noqa: S311
 
     async def _listen(self) -> None:
         async def wake() -> None:

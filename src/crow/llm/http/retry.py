@@ -260,9 +260,10 @@ class Failures:
     def told(self, failure: ModelError, delay: float) -> Retrying:
         """What a person is told of the next attempt."""
         if not self.starting:
-            return Retrying(self._count, delay, str(failure))
+            return Retrying(self._count, delay, str(failure), failure.kind)
         limit = f"up to {self._limit:g} s"
-        return Retrying(self._count + 1, delay, f"{failure}; it is waited for, {limit}")
+        said = f"{failure}; it is waited for, {limit}"
+        return Retrying(self._count + 1, delay, said, failure.kind)
 
 
 async def repeat(

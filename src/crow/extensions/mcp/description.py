@@ -62,6 +62,7 @@ class Description:
     url: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     oauth: OAuth | None = None
+    always_load: bool = False
     channel: Channel | None = field(default=None, repr=False)
     server: object = field(default=None, repr=False)
 
@@ -136,6 +137,7 @@ def _described(name: str, told: Table, source: str, env: Mapping[str, str]) -> D
             args=tuple(_filled(arg, env) for arg in _texts(told, "args")),
             env=_pairs(told, "env", env),
             cwd=_filled(_text(told, "cwd"), env) if told.get("cwd") else None,
+            always_load=told.get("alwaysLoad") is True,
         )
     if told.get("url") is None:
         raise ValueError("it needs a 'command' or a 'url'")
@@ -149,6 +151,7 @@ def _described(name: str, told: Table, source: str, env: Mapping[str, str]) -> D
         url=url,
         headers=_pairs(told, "headers", env),
         oauth=_oauth(told, env),
+        always_load=told.get("alwaysLoad") is True,
     )
 
 

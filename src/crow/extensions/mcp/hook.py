@@ -34,7 +34,7 @@ from crow import (
     hook,
 )
 from crow.extensions.mcp.events import ELICITATION, RESULT
-from crow.extensions.mcp.limits import Limits
+from crow.extensions.mcp.limits import Limits, LogLevel
 from crow.keys import CLIENT_SERVERS
 from crow.messages import text_of
 
@@ -66,6 +66,8 @@ class McpOptions:
     """Seconds that the first request waits: 3 without it, in ``crow run`` until each is there."""
     close_timeout: Annotated[float, Arg(minimum=0)] = 1.0
     """Seconds that a server has for ending by itself."""
+    log_level: LogLevel = "info"
+    """From which level on servers are to log; `/mcp log NAME` shows what one has logged."""
     only: Sequence[str] | None = None
     """Servers by name beside which there are to be no others, wherever they are described."""
 
@@ -104,6 +106,7 @@ class McpHook:
         call_timeout: float = 300.0,
         close_timeout: float = 1.0,
         wait: float | None = None,
+        log_level: LogLevel = "info",
         only: Sequence[str] | None = None,
     ) -> None:
         self.servers = dict(servers or {})
@@ -111,7 +114,9 @@ class McpHook:
         self.claude = None if claude is None else Path(claude)
         self.wait = wait
         waited = Limits().wait if wait is None else wait
-        self.limits = Limits(connect_timeout, call_timeout, waited, close_timeout)
+        self.limits = Limits(
+            connect_timeout, call_timeout, waited, close_timeout, log_level=log_level
+        )
         self.only = None if only is None else frozenset(only)
         self._definitions: Definitions | None = None
         self._known: KnownWays = {}
@@ -310,5 +315,5 @@ async def _list(ctx: CommandContext) -> Answer:
 
 
 COMMAND = Command(
-    "mcp", "List the MCP servers of this session", _list, "[reconnect|login <server>]"
+    "mcp", "List the MCP servers of this session", _list, "[reconnect|login|log <server>]"
 )

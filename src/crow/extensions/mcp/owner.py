@@ -59,6 +59,14 @@ class Owner(Protocol):
         """Ask the user: ``accept``, ``decline`` or ``cancel``, and the content."""
         ...
 
+    async def sample(self, wish: dict[str, Any]) -> dict[str, Any]:
+        """Ask the model, if the user wants that. Raises `Refused`."""
+        ...
+
+    def log(self, level: str, text: str) -> None:
+        """Keep a line that the server logs."""
+        ...
+
     def person(self) -> Person | None:
         """Who can sign in now."""
         ...

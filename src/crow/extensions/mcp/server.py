@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections import deque
 from collections.abc import Coroutine
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -17,8 +19,8 @@ from crow.extensions.mcp.calling import Pulse, answered
 from crow.extensions.mcp.definitions import Definitions
 from crow.extensions.mcp.description import Description
 from crow.extensions.mcp.elicitation import elicit
-from crow.extensions.mcp.failure import Failure, Gone, Refused, first_of, without_secrets
-from crow.extensions.mcp.limits import Limits
+from crow.extensions.mcp.failure import Failure, Gone, Refused, first_of, plain, without_secrets
+from crow.extensions.mcp.limits import LINES, Limits
 from crow.extensions.mcp.tool import McpTool
 from crow.keys import PROGRAMS
 from crow.process import ProcessReaper
@@ -33,11 +35,13 @@ if TYPE_CHECKING:
     KnownWays = dict[tuple[str, ...], Way]
 
 T = TypeVar("T")
+logger = logging.getLogger("crow.mcp")
 State = Literal["connecting", "ready", "failed"]
 STEADY = 30.0
 EAGER = 3
 LONGEST_DELAY = 8.0
 EXPLAINED = 1.0
+LONGEST_LINE = 1000
 OPEN, LATER = "Open the page", "Not now"
 PASTE = "Sign in there. If nothing happens here, paste the address that the browser ended at"
 
@@ -84,6 +88,8 @@ class Server:
         self._questions: set[asyncio.Task[Any]] = set()
         self._limit: asyncio.Timeout | None = None
         self._signs_in = False
+        self._told_roots = ctx.roots
+        self.logged: deque[str] = deque(maxlen=LINES)
 
     # its life
 
@@ -183,6 +189,9 @@ class Server:
 
     async def refresh(self) -> None:
         """Read the lists again that the server said have changed."""
+        if self._link is not None and self._told_roots != self._ctx.roots:
+            self._told_roots = self._ctx.roots
+            await self._link.tell_roots()
         stale, self._stale = self._stale, set()
         if not stale or self._link is None:
             return
@@ -316,6 +325,22 @@ class Server:
         question = asyncio.ensure_future(elicit(self._ctx, self.name, params))
         await self._while_asked(question)
         return ("cancel", None) if question.cancelled() else question.result()
+
+    async def sample(self, wish: dict[str, Any]) -> dict[str, Any]:
+        """Ask the model, if the user wants that; given up like a question. Raises `Refused`."""
+        from crow.extensions.mcp.sampling import sample
+
+        asking = asyncio.ensure_future(sample(self._ctx, self.name, wish))
+        await self._while_asked(asking)
+        if asking.cancelled():
+            raise Refused("the call that led to the request has ended")
+        return asking.result()
+
+    def log(self, level: str, text: str) -> None:
+        """Keep a line that it logs."""
+        line = f"{level}: {plain(text)[:LONGEST_LINE]}"
+        self.logged.append(line)
+        logger.debug("%s: %s", self.name, line)
 
     async def _while_asked(self, question: asyncio.Task[Any]) -> None:
         """No call is given up while the user is asked."""

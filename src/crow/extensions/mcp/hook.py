@@ -152,6 +152,11 @@ class McpHook:
         held: Held | None = session.root.cache.get(KEY)
         return held is not None and held.servers is not None
 
+    def mentions(self, session: Session) -> list[str]:
+        """What can stand behind ``@`` in a prompt: ``server:uri`` of the resources."""
+        servers = self.servers_in(session)
+        return [] if servers is None else servers.mentions()
+
     @hook("on_session_start", order=FIRST)
     async def connect(self, ctx: SessionContext) -> None:
         """Start the servers of a session; a sub-agent has its parent's."""
@@ -234,11 +239,19 @@ class McpHook:
 
     @hook("before_run", order=FIRST, timeout=LONGEST_WAIT)
     async def await_prompt(self, ctx: RunContext) -> None:
-        """A server's prompt may be typed before the server is there: wait for it a moment."""
+        """A server's prompt may be typed before the server is there: wait for it a moment.
+
+        What the prompt names as ``@server:uri`` is read, and follows it.
+        """
         servers = await self._bring(ctx)
-        if servers is not None and text_of(ctx.prompt).startswith("/mcp__"):
+        if servers is None:
+            return
+        text = text_of(ctx.prompt)
+        if text.startswith("/mcp__"):
             await servers.settle(patiently=self._is_patient(ctx))
             await servers.offer_prompts()
+        if ctx.session.parent is None:
+            await servers.attach(ctx, text)
 
     @hook("before_llm_request", order=FIRST, timeout=LONGEST_WAIT)
     async def offer(self, ctx: TurnContext) -> None:

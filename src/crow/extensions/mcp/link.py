@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from mcp.client.client import Client
 from mcp.client.session import ClientRequestContext
-from mcp.client.subscriptions import ToolsListChanged
+from mcp.client.subscriptions import PromptsListChanged, ResourcesListChanged, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 from mcp.types import (
     CONNECTION_CLOSED,
@@ -40,6 +40,7 @@ from mcp.types import (
     PromptListChangedNotification,
     ReadResourceResult,
     Resource,
+    ResourceListChangedNotification,
     ResourceTemplate,
     Root,
     Tool,
@@ -77,6 +78,15 @@ TOO_MUCH = "SSE stream failed"
 """One answer that is too long; the connection goes on."""
 SESSION_GONE = "Session terminated"
 LONGEST = 2000
+LISTS: dict[type, str] = {
+    ToolListChangedNotification: "tools",
+    PromptListChangedNotification: "prompts",
+    ResourceListChangedNotification: "resources",
+    ToolsListChanged: "tools",
+    PromptsListChanged: "prompts",
+    ResourcesListChanged: "resources",
+}
+"""What the older sort and the newer say when a list has changed."""
 REJECTED = -1
 """The error's code where a user wants no sampling, as the protocol has it."""
 
@@ -110,9 +120,9 @@ class Link:
 
     @property
     def tells_of_changes(self) -> bool:
-        """True where the server says when its tools or prompts have changed."""
+        """True where the server says when one of its lists has changed."""
         offered = self.client.server_capabilities
-        listed = (offered.tools, offered.prompts)
+        listed = (offered.tools, offered.prompts, offered.resources)
         return any(each is not None and each.list_changed for each in listed)
 
     @property
@@ -305,14 +315,15 @@ async def _listen(link: Link, owner: Owner) -> None:
     while not link.gone.is_set():
         with suppress(MCPError, RuntimeError, OSError):
             async with link.client.listen(
-                tools_list_changed=True, prompts_list_changed=True
+                tools_list_changed=True, prompts_list_changed=True, resources_list_changed=True
             ) as news:
                 if pause > RELISTEN:  # what changed meanwhile was not told
-                    owner.changed("tools")
-                    owner.changed("prompts")
+                    for what in LISTS.values():
+                        owner.changed(what)
                 async for event in news:
                     pause = RELISTEN
-                    owner.changed("tools" if isinstance(event, ToolsListChanged) else "prompts")
+                    if type(event) in LISTS:
+                        owner.changed(LISTS[type(event)])
         await asyncio.sleep(pause)
         pause = min(pause * 2, LONGEST_PAUSE)
 
@@ -324,10 +335,8 @@ class _Messages:
         self._owner = owner
 
     async def __call__(self, message: object) -> None:
-        if isinstance(message, ToolListChangedNotification):
-            self._owner.changed("tools")
-        elif isinstance(message, PromptListChangedNotification):
-            self._owner.changed("prompts")
+        if type(message) in LISTS:
+            self._owner.changed(LISTS[type(message)])
 
 
 class _Elicitation:

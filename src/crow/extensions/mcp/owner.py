@@ -52,7 +52,7 @@ class Owner(Protocol):
         ...
 
     def changed(self, what: str) -> None:
-        """The list of ``tools`` or ``prompts`` is another one now."""
+        """The list of ``tools``, ``prompts`` or ``resources`` is another one now."""
         ...
 
     async def elicit(self, params: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections import deque
 from collections.abc import Coroutine
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -74,6 +76,7 @@ class Server:
         self.tools: list[McpTool] = []
         self.prompts: list[Prompt] = []
         self.has_resources = False
+        self.uris: list[str] = []
         self.dropped: dict[str, str] = {}
         self.task: asyncio.Task[None] | None = None
         self._known = known
@@ -208,12 +211,21 @@ class Server:
         if "tools" in what and link.has_tools:
             self.dropped = {}
             self.tools = [McpTool(self, told) for told in await link.tools()]
+        if "resources" in what:
+            self._ctx.session.spawn(self.list_resources())
         if "prompts" in what and link.has_prompts:
             try:
                 self.prompts = await link.prompts()
             except Refused as error:
                 self.prompts = []
                 self.dropped["(prompts)"] = str(error)
+
+    async def list_resources(self) -> None:
+        """Learn which resources there are, for whoever types; a server that fails has none."""
+        with suppress(Gone, Refused):
+            found = await self.resources() if self.has_resources else []
+            told = [str(each.get("uri") or each["uriTemplate"].partition("{")[0]) for each in found]
+            self.uris = [uri for uri in dict.fromkeys(told) if uri and not re.search(r"\s", uri)]
 
     def drop(self, tool: str, reason: str) -> None:
         """A tool was left out of the list."""

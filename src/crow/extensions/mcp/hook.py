@@ -189,6 +189,10 @@ class McpHook:
         """The servers of every session, but those of clients."""
         return list(self._found((None, {}))[0].values())
 
+    def misdescribed(self) -> list[DescriptionError]:
+        """What is wrong with descriptions of servers, but those of clients."""
+        return self._found((None, {}))[1]
+
     def servers_in(self, session: Session) -> Servers | None:
         """The servers of a session; None where it has none."""
         held: Held | None = session.root.cache.get(KEY)

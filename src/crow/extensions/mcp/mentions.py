@@ -36,6 +36,7 @@ async def attach(
     for name, uri in named:
         try:
             said = text_of(of_resource(name, await by[name].read(uri)).content)
+            await ctx.ui.notify(f"read @{name}:{uri}, {len(said)} characters")
         except (Gone, Refused) as error:
             said = f"it cannot be read: {error}"
             await ctx.ui.notify(f"@{name}:{uri}: {said}", severity="warning")

@@ -104,6 +104,70 @@ async def test_questions_of_calls_at_the_same_time_are_those_of_their_calls(
     assert len(user.asked) == 4
 
 
+ASKER = """
+from crow import Deny, hook
+
+class Asker:
+    name = "asker"
+
+    @hook("before_tool", tools={"Read"})
+    async def ask(self, ctx):
+        said = await ctx.ui.select("Which " + ctx.args["file_path"][-5:], ("old", "new"))
+        return Deny(f"{said} {ctx.args['file_path'][-5:]}")
+"""
+
+
+class Chooser:
+    """A user who answers when all have asked, to each what only that one should hear."""
+
+    def __init__(self, count: int) -> None:
+        self.left = count
+        self.all_asked = asyncio.Event()
+
+    async def __call__(self, context: Any, params: ElicitRequestParams) -> ElicitResult:
+        self.left -= 1
+        if not self.left:
+            self.all_asked.set()
+        await self.all_asked.wait()
+        said = "new" if "1.txt" in params.message else "old"
+        return ElicitResult(action="accept", content={"answer": said})
+
+
+@pytest.mark.slow
+async def test_what_a_hook_asks_at_a_call_is_asked_of_who_made_that_call(
+    crow: Crow, endpoint: Endpoint
+) -> None:
+    crow.use(endpoint)
+    extension = crow.cwd / "asker.py"
+    extension.write_text(ASKER)
+    user: Any = Chooser(2)
+    async with served(crow, "auto", user, "--extension", str(extension)) as client:
+        wanted = [{"file_path": str(crow.cwd / name)} for name in ("0.txt", "1.txt")]
+        ended = await asyncio.gather(*(client.call_tool("Read", args) for args in wanted))
+    told = [text_of(each) for each in ended]
+    assert "old 0.txt" in told[0]
+    assert "new 1.txt" in told[1]
+
+
+@pytest.mark.slow
+async def test_calls_whose_questions_nobody_answers_are_not_kept_for_ever(
+    crow: Crow, endpoint: Endpoint
+) -> None:
+    crow.use(endpoint)
+    async with served(crow, "auto", User("Reject")) as client:
+        states: list[str] = []
+        for number in range(101):
+            put_off: Any = await client.session.call_tool(
+                "Write",
+                {"file_path": str(crow.cwd / f"{number}.txt"), "content": "x"},
+                allow_input_required=True,
+            )
+            states.append(put_off.request_state)
+        args = {"file_path": str(crow.cwd / "0.txt"), "content": "x"}
+        late = await client.session.call_tool("Write", args, request_state=states[0])
+        assert "no call waits for this answer" in text_of(late)
+
+
 @MODES
 @pytest.mark.slow
 async def test_a_prompt_is_run_and_gone_on_with_and_asks_at_the_client(

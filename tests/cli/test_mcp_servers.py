@@ -88,3 +88,19 @@ async def test_ctrl_c_works_while_it_waits(crow: Crow, endpoint: Endpoint) -> No
     assert process.returncode == 130
     assert "interrupted" in err.decode()
     assert endpoint.requests == []
+
+
+async def test_a_server_whose_description_is_wrong_is_listed_with_the_reason(crow: Crow) -> None:
+    told = {"command": "true", "env": {"KEY": "${NOT_SET_ANYWHERE}"}}
+    path = crow.cwd / "settings.json"
+    path.write_text(json.dumps({"mcpServers": {"lame": told}}))
+    listed = await crow("mcp", "list", *settings(crow))
+    assert listed.out.split(maxsplit=2) == [
+        "lame",
+        "invalid",
+        "the environment has no NOT_SET_ANYWHERE\n",
+    ]
+    tried = await crow("mcp", "test", "lame", *settings(crow))
+    assert tried.status == 1
+    why = "crow: the MCP server lame is not there: the environment has no NOT_SET_ANYWHERE\n"
+    assert tried.err == why

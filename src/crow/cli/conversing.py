@@ -10,6 +10,7 @@ from asyncio.subprocess import PIPE, STDOUT
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from crow.cli.ask import LEAVING
@@ -52,12 +53,12 @@ class Steered:
 
 
 class Conversing:
-    """What the keys of a terminal do to a session; ``listed`` are the files of its project."""
+    """What the keys of a terminal do to a session."""
 
     def __init__(self, agent: Agent, session: Session) -> None:
         self.agent = agent
         self.session = session
-        self.listed: list[str] = []
+        self._listed: list[str] = []
         self._command: asyncio.subprocess.Process | None = None
 
     @property
@@ -108,9 +109,17 @@ class Conversing:
             mode = modes[(at + 1) % len(modes)]
             self.session.spawn(self.agent.configure(self.session, mode=mode))
 
+    @property
+    def listed(self) -> Sequence[str]:
+        """What can stand behind ``@``: files, and what extensions say (``mentions(session)``)."""
+        extensions = self.agent.extensions_of(self.session).values()
+        told = [getattr(each, "mentions", None) for each in extensions]
+        more = [each(self.session) for each in told if each is not None]
+        return [*self._listed, *chain.from_iterable(more)]
+
     async def list_files(self) -> None:
-        """See which files there are: ``listed``."""
-        self.listed = await self._files()
+        """See which files there are, for ``listed``."""
+        self._listed = await self._files()
 
     async def _files(self) -> list[str]:
         """The files of the project, as git knows them."""

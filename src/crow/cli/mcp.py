@@ -23,10 +23,17 @@ from typing import TYPE_CHECKING
 
 from crow.cli.interrupt import run_async
 from crow.cli.mcp_files import SCOPES, added, described_in, removed, table_of
-from crow.cli.mcp_session import connected, hook_of, servers_known, withheld_servers
+from crow.cli.mcp_session import (
+    broken_servers,
+    connected,
+    hook_of,
+    servers_known,
+    withheld_servers,
+)
 from crow.cli.options import declare_agent
 from crow.cli.output import Output, Style
 from crow.cli.parser import Parser, UsageError, no_such
+from crow.core.errors import CrowError
 from crow.text import one_line
 
 if TYPE_CHECKING:
@@ -71,15 +78,16 @@ def _list(options: argparse.Namespace, out: Output) -> int:
 
     rows = run_async(look())
     known = {row["name"] for row in rows}
-    rows += [row for row in withheld_servers(options) if row["name"] not in known]
+    rest = [*broken_servers(hook_of(options, out)[1]), *withheld_servers(options)]
+    rows += [row for row in rest if row["name"] not in known]
     width = max((len(row["name"]) for row in rows), default=0)
     for row in rows:
         if options.json:
             out.verbatim(json.dumps(row, ensure_ascii=False))
             continue
         state = out.styled(f"{row['state']:13}", COLOURS.get(row["state"], "red"))
-        rest = f"{row['place']}{': ' if row['why'] else ''}{row['why']}"
-        out.raw(f"{one_line(row['name']):{width}}  {state}  {one_line(rest)}")
+        told = ": ".join(filter(None, (row["place"], row["why"])))
+        out.raw(f"{one_line(row['name']):{width}}  {state}  {one_line(told)}")
     if not rows:
         out.note("there are no MCP servers: crow mcp add NAME COMMAND, or NAME URL")
     return 0
@@ -110,8 +118,12 @@ def _get(options: argparse.Namespace, out: Output) -> int:
     return 0
 
 
-def _unknown(options: argparse.Namespace, out: Output) -> UsageError:
-    known = [str(row["name"]) for row in servers_known(options, out)]
+def _unknown(options: argparse.Namespace, out: Output) -> CrowError:
+    """Why there is no server of this name."""
+    rows = servers_known(options, out)
+    known = {str(row["name"]): str(row.get("why", "")) for row in rows}
+    if why := known.get(options.name):
+        return CrowError(f"the MCP server {options.name} is not there: {why}")
     return UsageError(f"{no_such('MCP server', options.name, known)} (crow mcp list)")
 
 

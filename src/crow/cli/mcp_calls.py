@@ -41,6 +41,8 @@ FORM = ClientCapabilities(elicitation=ElicitationCapability(form=FormElicitation
 ANY = ClientCapabilities(elicitation=ElicitationCapability())
 ANSWER = "answer"
 MODERN = "2026-07-28"
+MOST_WAITING, LONGEST_WAIT = 100, 3600.0
+"""Calls that may wait for an answer of the user's at the same time, and seconds that each may."""
 
 
 @dataclass(eq=False)
@@ -142,9 +144,11 @@ class Callers:
         return None if caller is None else await caller.permission(session_id, request)
 
     async def ask(self, session_id: str, question: Question) -> Any:
-        """Ask whoever is the only one to call: which of several is meant, no question says."""
+        """Ask whoever made the call that the question is about, or is the only one to call."""
         callers = list(self._open.values())
-        return await callers[0].ask(session_id, question) if len(callers) == 1 else question.default
+        only = callers[0] if len(callers) == 1 else None
+        caller = self._open.get(question.call_id, only)
+        return question.default if caller is None else await caller.ask(session_id, question)
 
 
 @dataclass(eq=False)
@@ -196,11 +200,24 @@ class Calls:
             call.asked = asking.result()
             context = call.caller.context
             if context.protocol_version >= MODERN:
-                state = uuid.uuid4().hex
-                self._waiting[state] = call
+                state = self._put_off(call)
                 wanted: dict[str, InputRequest] = {ANSWER: ElicitRequest(params=call.asked.params)}
                 return InputRequiredResult(input_requests=wanted, request_state=state)
             hear(call, await elicited(context, call.asked.params))
+
+    def _put_off(self, call: Call) -> str:
+        """Keep a call until its answer comes; the state that finds it. The oldest of many ends."""
+        state = uuid.uuid4().hex
+        self._waiting[state] = call
+        asyncio.get_running_loop().call_later(LONGEST_WAIT, self._give_up, state)
+        if len(self._waiting) > MOST_WAITING:
+            self._give_up(next(iter(self._waiting)))
+        return state
+
+    def _give_up(self, state: str) -> None:
+        """Nobody has answered for too long."""
+        if (call := self._waiting.pop(state, None)) is not None:
+            call.work.cancel()
 
     async def aclose(self) -> None:
         """End the calls whose answers never came."""

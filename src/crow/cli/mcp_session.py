@@ -91,7 +91,15 @@ def servers_known(options: argparse.Namespace, out: Output) -> list[Mapping[str,
     _, hook = hook_of(options, out)
     rows: list[Mapping[str, object]] = [each.shown for each in hook.described()]
     names = {row["name"] for row in rows}
-    return [*rows, *(row for row in withheld_servers(options) if row["name"] not in names)]
+    rest = [*broken_servers(hook), *withheld_servers(options)]
+    return [*rows, *(row for row in rest if row["name"] not in names)]
+
+
+def broken_servers(hook: McpHook) -> Iterator[dict[str, str]]:
+    """The servers whose description makes no sense, and why."""
+    for each in hook.misdescribed():
+        about = {"name": each.name, "state": "invalid", "transport": "", "place": ""}
+        yield {**about, "source": each.source, "why": each.reason}
 
 
 def withheld_servers(options: argparse.Namespace) -> Iterator[dict[str, str]]:

@@ -179,6 +179,7 @@ class Question:
     ``detail`` is what the user should know before answering, in lines. ``word`` is what somebody
     who types must write for the last choice, which then no number and no key alone stands for.
     ``url`` is a page that the first choice leads to; a client may show it in its own way.
+    ``call_id`` is the tool call at which the hook asks, where it is one.
     """
 
     text: str
@@ -189,6 +190,7 @@ class Question:
     detail: str = ""
     word: str = ""
     url: str = ""
+    call_id: str = ""
 
 
 class Files(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from crow.core.clock import Clock, standing
@@ -89,7 +90,9 @@ class UI:
         ctx, session = self._ctx, self._ctx.session
         if session.closed:
             return question.default  # nobody is there any more, and it would never end
-        asking = ctx.client.ask(session.id, question)
+        call = getattr(ctx, "call", None)
+        asked = question if call is None else replace(question, call_id=call.id)
+        asking = ctx.client.ask(session.id, asked)
         with waiting(ctx, question.text):
             if ctx.run in session.runs:
                 return await asking

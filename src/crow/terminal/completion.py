@@ -16,7 +16,7 @@ MOST = 50
 
 
 class PromptCompleter(Completer):
-    """Completes ``/command`` at the beginning and ``@file`` anywhere."""
+    """Completes ``/command`` at the beginning, ``@file`` and what else can be named so anywhere."""
 
     def __init__(
         self, commands: Callable[[], Sequence[Offered]], files: Callable[[], Sequence[str]]

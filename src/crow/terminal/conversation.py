@@ -53,7 +53,7 @@ class Conversation(Protocol):
 
     @property
     def listed(self) -> Sequence[str]:
-        """The files of its project."""
+        """What can stand behind ``@``: the files of its project, and more."""
         ...
 
     @property

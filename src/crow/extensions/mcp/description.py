@@ -34,7 +34,13 @@ _VARIABLE = r"\$\{(\w+)(?::-([^}]*))?\}"
 
 
 class DescriptionError(CrowError):
-    """A server's description makes no sense."""
+    """A description of a server makes no sense: the one of ``name``, for a ``reason``."""
+
+    def __init__(self, text: str, name: str = "", source: str = "", reason: str = "") -> None:
+        super().__init__(text)
+        self.name = name
+        self.source = source
+        self.reason = reason or text
 
 
 class Channel(Protocol):
@@ -62,6 +68,7 @@ class Description:
     url: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     oauth: OAuth | None = None
+    always_load: bool = False
     channel: Channel | None = field(default=None, repr=False)
     server: object = field(default=None, repr=False)
 
@@ -106,14 +113,16 @@ def described(name: str, table: object, source: str, env: Mapping[str, str]) -> 
     if not isinstance(table, Mapping):
         if _is_server(table):
             return Description(name, source, "process", server=table)
-        raise DescriptionError(f"the MCP server {name!r} must be a table")
+        text = f"the MCP server {name!r} must be a table"
+        raise DescriptionError(text, name, source, "it must be a table")
     told = cast(Table, table)
     if told.get("disabled") is True or told.get("enabled") is False:
         return None
     try:
         return _described(name, told, source, env)
     except ValueError as error:
-        raise DescriptionError(f"the MCP server {name!r} ({source}): {error}") from None
+        text = f"the MCP server {name!r} ({source}): {error}"
+        raise DescriptionError(text, name, source, str(error)) from None
 
 
 def _is_server(thing: object) -> bool:
@@ -136,6 +145,7 @@ def _described(name: str, told: Table, source: str, env: Mapping[str, str]) -> D
             args=tuple(_filled(arg, env) for arg in _texts(told, "args")),
             env=_pairs(told, "env", env),
             cwd=_filled(_text(told, "cwd"), env) if told.get("cwd") else None,
+            always_load=told.get("alwaysLoad") is True,
         )
     if told.get("url") is None:
         raise ValueError("it needs a 'command' or a 'url'")
@@ -149,6 +159,7 @@ def _described(name: str, told: Table, source: str, env: Mapping[str, str]) -> D
         url=url,
         headers=_pairs(told, "headers", env),
         oauth=_oauth(told, env),
+        always_load=told.get("alwaysLoad") is True,
     )
 
 

@@ -34,7 +34,7 @@ from crow import (
     hook,
 )
 from crow.extensions.mcp.events import ELICITATION, RESULT
-from crow.extensions.mcp.limits import Limits
+from crow.extensions.mcp.limits import Limits, LogLevel
 from crow.keys import CLIENT_SERVERS
 from crow.messages import text_of
 
@@ -66,6 +66,8 @@ class McpOptions:
     """Seconds that the first request waits: 3 without it, in ``crow run`` until each is there."""
     close_timeout: Annotated[float, Arg(minimum=0)] = 1.0
     """Seconds that a server has for ending by itself."""
+    log_level: LogLevel = "info"
+    """From which level on servers are to log; `/mcp log NAME` shows what one has logged."""
     only: Sequence[str] | None = None
     """Servers by name beside which there are to be no others, wherever they are described."""
 
@@ -104,6 +106,7 @@ class McpHook:
         call_timeout: float = 300.0,
         close_timeout: float = 1.0,
         wait: float | None = None,
+        log_level: LogLevel = "info",
         only: Sequence[str] | None = None,
     ) -> None:
         self.servers = dict(servers or {})
@@ -111,7 +114,9 @@ class McpHook:
         self.claude = None if claude is None else Path(claude)
         self.wait = wait
         waited = Limits().wait if wait is None else wait
-        self.limits = Limits(connect_timeout, call_timeout, waited, close_timeout)
+        self.limits = Limits(
+            connect_timeout, call_timeout, waited, close_timeout, log_level=log_level
+        )
         self.only = None if only is None else frozenset(only)
         self._definitions: Definitions | None = None
         self._known: KnownWays = {}
@@ -147,6 +152,11 @@ class McpHook:
         held: Held | None = session.root.cache.get(KEY)
         return held is not None and held.servers is not None
 
+    def mentions(self, session: Session) -> list[str]:
+        """What can stand behind ``@`` in a prompt: ``server:uri`` of the resources."""
+        servers = self.servers_in(session)
+        return [] if servers is None else servers.mentions()
+
     @hook("on_session_start", order=FIRST)
     async def connect(self, ctx: SessionContext) -> None:
         """Start the servers of a session; a sub-agent has its parent's."""
@@ -178,6 +188,10 @@ class McpHook:
     def described(self) -> list[Description]:
         """The servers of every session, but those of clients."""
         return list(self._found((None, {}))[0].values())
+
+    def misdescribed(self) -> list[DescriptionError]:
+        """What is wrong with descriptions of servers, but those of clients."""
+        return self._found((None, {}))[1]
 
     def servers_in(self, session: Session) -> Servers | None:
         """The servers of a session; None where it has none."""
@@ -229,11 +243,19 @@ class McpHook:
 
     @hook("before_run", order=FIRST, timeout=LONGEST_WAIT)
     async def await_prompt(self, ctx: RunContext) -> None:
-        """A server's prompt may be typed before the server is there: wait for it a moment."""
+        """A server's prompt may be typed before the server is there: wait for it a moment.
+
+        What the prompt names as ``@server:uri`` is read, and follows it.
+        """
         servers = await self._bring(ctx)
-        if servers is not None and text_of(ctx.prompt).startswith("/mcp__"):
+        if servers is None:
+            return
+        text = text_of(ctx.prompt)
+        if text.startswith("/mcp__"):
             await servers.settle(patiently=self._is_patient(ctx))
             await servers.offer_prompts()
+        if ctx.session.parent is None:
+            await servers.attach(ctx, text)
 
     @hook("before_llm_request", order=FIRST, timeout=LONGEST_WAIT)
     async def offer(self, ctx: TurnContext) -> None:
@@ -311,5 +333,5 @@ async def _list(ctx: CommandContext) -> Answer:
 
 
 COMMAND = Command(
-    "mcp", "List the MCP servers of this session", _list, "[reconnect|login <server>]"
+    "mcp", "List the MCP servers of this session", _list, "[reconnect|login|log <server>]"
 )

@@ -6,6 +6,8 @@ Imported when the first server is connected, and not before: the library takes a
 from __future__ import annotations
 
 import asyncio
+import json
+import warnings
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import (
     AbstractAsyncContextManager,
@@ -19,21 +21,26 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from mcp.client.client import Client
 from mcp.client.session import ClientRequestContext
-from mcp.client.subscriptions import ToolsListChanged
+from mcp.client.subscriptions import PromptsListChanged, ResourcesListChanged, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 from mcp.types import (
     CONNECTION_CLOSED,
     CallToolResult,
+    CreateMessageRequestParams,
+    CreateMessageResult,
     ElicitRequestFormParams,
     ElicitRequestParams,
     ElicitResult,
+    ErrorData,
     GetPromptResult,
     Implementation,
     ListRootsResult,
+    LoggingMessageNotificationParams,
     Prompt,
     PromptListChangedNotification,
     ReadResourceResult,
     Resource,
+    ResourceListChangedNotification,
     ResourceTemplate,
     Root,
     Tool,
@@ -58,6 +65,8 @@ from crow.extensions.mcp.ways import Way, first_way, other_way
 from crow.extensions.mcp.web import http_streams, sse_streams
 
 if TYPE_CHECKING:
+    from mcp.types import LoggingLevel
+
     from crow.extensions.mcp.description import Transport
     from crow.extensions.mcp.owner import Owner
 
@@ -69,6 +78,17 @@ TOO_MUCH = "SSE stream failed"
 """One answer that is too long; the connection goes on."""
 SESSION_GONE = "Session terminated"
 LONGEST = 2000
+LISTS: dict[type, str] = {
+    ToolListChangedNotification: "tools",
+    PromptListChangedNotification: "prompts",
+    ResourceListChangedNotification: "resources",
+    ToolsListChanged: "tools",
+    PromptsListChanged: "prompts",
+    ResourcesListChanged: "resources",
+}
+"""What the older sort and the newer say when a list has changed."""
+REJECTED = -1
+"""The error's code where a user wants no sampling, as the protocol has it."""
 
 
 class Progress(Protocol):
@@ -100,9 +120,9 @@ class Link:
 
     @property
     def tells_of_changes(self) -> bool:
-        """True where the server says when its tools or prompts have changed."""
+        """True where the server says when one of its lists has changed."""
         offered = self.client.server_capabilities
-        listed = (offered.tools, offered.prompts)
+        listed = (offered.tools, offered.prompts, offered.resources)
         return any(each is not None and each.list_changed for each in listed)
 
     @property
@@ -119,6 +139,20 @@ class Link:
     def has_resources(self) -> bool:
         """True where the server has resources to list."""
         return self.client.server_capabilities.resources is not None
+
+    async def log_from(self, level: LoggingLevel) -> None:
+        """Ask a server of the older sort for its log; the newer hears of that in each request."""
+        if not self.is_modern and self.client.server_capabilities.logging is not None:
+            with warnings.catch_warnings(), suppress(Refused):
+                warnings.simplefilter("ignore")  # of the library: the newest protocol has no such
+                await self._asked(self.client.set_logging_level(level))  # pyright: ignore[reportDeprecated]
+
+    async def tell_roots(self) -> None:
+        """Say that other folders are worked in; the newer sort asks when it wants to know."""
+        if not self.is_modern:
+            with warnings.catch_warnings(), suppress(Refused, Gone):
+                warnings.simplefilter("ignore")
+                await self._asked(self.client.send_roots_list_changed())  # pyright: ignore[reportDeprecated]
 
     async def tools(self) -> list[Tool]:
         """All tools. Like all that follows it raises `Refused` and `Gone`."""
@@ -234,9 +268,14 @@ async def _linked(owner: Owner, failure: Failure, way: Way) -> AsyncGenerator[Li
         message_handler=_Messages(owner),
         elicitation_callback=_Elicitation(owner),
         list_roots_callback=_Roots(owner),
+        sampling_callback=_Sampling(owner),
+        logging_callback=_Logging(owner),
+        log_level=owner.limits.log_level,
     )
     async with client:
-        yield Link(client, gone)
+        link = Link(client, gone)
+        await link.log_from(owner.limits.log_level)
+        yield link
 
 
 def _server_of(owner: Owner, failure: Failure, way: Way, gone: asyncio.Event) -> Any:
@@ -276,14 +315,15 @@ async def _listen(link: Link, owner: Owner) -> None:
     while not link.gone.is_set():
         with suppress(MCPError, RuntimeError, OSError):
             async with link.client.listen(
-                tools_list_changed=True, prompts_list_changed=True
+                tools_list_changed=True, prompts_list_changed=True, resources_list_changed=True
             ) as news:
                 if pause > RELISTEN:  # what changed meanwhile was not told
-                    owner.changed("tools")
-                    owner.changed("prompts")
+                    for what in LISTS.values():
+                        owner.changed(what)
                 async for event in news:
                     pause = RELISTEN
-                    owner.changed("tools" if isinstance(event, ToolsListChanged) else "prompts")
+                    if type(event) in LISTS:
+                        owner.changed(LISTS[type(event)])
         await asyncio.sleep(pause)
         pause = min(pause * 2, LONGEST_PAUSE)
 
@@ -295,10 +335,8 @@ class _Messages:
         self._owner = owner
 
     async def __call__(self, message: object) -> None:
-        if isinstance(message, ToolListChangedNotification):
-            self._owner.changed("tools")
-        elif isinstance(message, PromptListChangedNotification):
-            self._owner.changed("prompts")
+        if type(message) in LISTS:
+            self._owner.changed(LISTS[type(message)])
 
 
 class _Elicitation:
@@ -317,6 +355,34 @@ class _Elicitation:
             asked |= {"url": params.url, "elicitation_id": params.elicitation_id}
         action, content = await self._owner.elicit(asked)
         return ElicitResult.model_validate({"action": action, "content": content})
+
+
+class _Sampling:
+    """Puts a server's request to the model, if the user wants that."""
+
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
+
+    async def __call__(
+        self, context: ClientRequestContext, params: CreateMessageRequestParams
+    ) -> CreateMessageResult | ErrorData:
+        wish = params.model_dump(mode="json", by_alias=True, exclude_none=True)
+        try:
+            return CreateMessageResult.model_validate(await self._owner.sample(wish))
+        except Refused as error:
+            return ErrorData(code=REJECTED, message=str(error))
+
+
+class _Logging:
+    """Keeps what a server logs."""
+
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
+
+    async def __call__(self, params: LoggingMessageNotificationParams) -> None:
+        said = params.data if isinstance(params.data, str) else json.dumps(params.data)
+        who = f"{params.logger}: " if params.logger else ""
+        self._owner.log(params.level, f"{who}{said}")
 
 
 class _Roots:

@@ -52,11 +52,19 @@ class Owner(Protocol):
         ...
 
     def changed(self, what: str) -> None:
-        """The list of ``tools`` or ``prompts`` is another one now."""
+        """The list of ``tools``, ``prompts`` or ``resources`` is another one now."""
         ...
 
     async def elicit(self, params: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:
         """Ask the user: ``accept``, ``decline`` or ``cancel``, and the content."""
+        ...
+
+    async def sample(self, wish: dict[str, Any]) -> dict[str, Any]:
+        """Ask the model, if the user wants that. Raises `Refused`."""
+        ...
+
+    def log(self, level: str, text: str) -> None:
+        """Keep a line that the server logs."""
         ...
 
     def person(self) -> Person | None:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import re
+from collections import deque
 from collections.abc import Coroutine
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -17,8 +21,8 @@ from crow.extensions.mcp.calling import Pulse, answered
 from crow.extensions.mcp.definitions import Definitions
 from crow.extensions.mcp.description import Description
 from crow.extensions.mcp.elicitation import elicit
-from crow.extensions.mcp.failure import Failure, Gone, Refused, first_of, without_secrets
-from crow.extensions.mcp.limits import Limits
+from crow.extensions.mcp.failure import Failure, Gone, Refused, first_of, plain, without_secrets
+from crow.extensions.mcp.limits import LINES, Limits
 from crow.extensions.mcp.tool import McpTool
 from crow.keys import PROGRAMS
 from crow.process import ProcessReaper
@@ -33,11 +37,13 @@ if TYPE_CHECKING:
     KnownWays = dict[tuple[str, ...], Way]
 
 T = TypeVar("T")
+logger = logging.getLogger("crow.mcp")
 State = Literal["connecting", "ready", "failed"]
 STEADY = 30.0
 EAGER = 3
 LONGEST_DELAY = 8.0
 EXPLAINED = 1.0
+LONGEST_LINE = 1000
 OPEN, LATER = "Open the page", "Not now"
 PASTE = "Sign in there. If nothing happens here, paste the address that the browser ended at"
 
@@ -70,6 +76,7 @@ class Server:
         self.tools: list[McpTool] = []
         self.prompts: list[Prompt] = []
         self.has_resources = False
+        self.uris: list[str] = []
         self.dropped: dict[str, str] = {}
         self.task: asyncio.Task[None] | None = None
         self._known = known
@@ -84,6 +91,8 @@ class Server:
         self._questions: set[asyncio.Task[Any]] = set()
         self._limit: asyncio.Timeout | None = None
         self._signs_in = False
+        self._told_roots = ctx.roots
+        self.logged: deque[str] = deque(maxlen=LINES)
 
     # its life
 
@@ -183,6 +192,9 @@ class Server:
 
     async def refresh(self) -> None:
         """Read the lists again that the server said have changed."""
+        if self._link is not None and self._told_roots != self._ctx.roots:
+            self._told_roots = self._ctx.roots
+            await self._link.tell_roots()
         stale, self._stale = self._stale, set()
         if not stale or self._link is None:
             return
@@ -199,12 +211,21 @@ class Server:
         if "tools" in what and link.has_tools:
             self.dropped = {}
             self.tools = [McpTool(self, told) for told in await link.tools()]
+        if "resources" in what:
+            self._ctx.session.spawn(self.list_resources())
         if "prompts" in what and link.has_prompts:
             try:
                 self.prompts = await link.prompts()
             except Refused as error:
                 self.prompts = []
                 self.dropped["(prompts)"] = str(error)
+
+    async def list_resources(self) -> None:
+        """Learn which resources there are, for whoever types; a server that fails has none."""
+        with suppress(Gone, Refused):
+            found = await self.resources() if self.has_resources else []
+            told = [str(each.get("uri") or each["uriTemplate"].partition("{")[0]) for each in found]
+            self.uris = [uri for uri in dict.fromkeys(told) if uri and not re.search(r"\s", uri)]
 
     def drop(self, tool: str, reason: str) -> None:
         """A tool was left out of the list."""
@@ -316,6 +337,22 @@ class Server:
         question = asyncio.ensure_future(elicit(self._ctx, self.name, params))
         await self._while_asked(question)
         return ("cancel", None) if question.cancelled() else question.result()
+
+    async def sample(self, wish: dict[str, Any]) -> dict[str, Any]:
+        """Ask the model, if the user wants that; given up like a question. Raises `Refused`."""
+        from crow.extensions.mcp.sampling import sample
+
+        asking = asyncio.ensure_future(sample(self._ctx, self.name, wish))
+        await self._while_asked(asking)
+        if asking.cancelled():
+            raise Refused("the call that led to the request has ended")
+        return asking.result()
+
+    def log(self, level: str, text: str) -> None:
+        """Keep a line that it logs."""
+        line = f"{level}: {plain(text)[:LONGEST_LINE]}"
+        self.logged.append(line)
+        logger.debug("%s: %s", self.name, line)
 
     async def _while_asked(self, question: asyncio.Task[Any]) -> None:
         """No call is given up while the user is asked."""

@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from crow import Context, Tool
+from crow import Context, RunContext, Tool
 from crow.events import CommandsChanged
 from crow.extensions.mcp.auth.vault import Vault
 from crow.extensions.mcp.definitions import Definitions
 from crow.extensions.mcp.description import Description
 from crow.extensions.mcp.limits import Limits
+from crow.extensions.mcp.mentions import attach, mentioned
 from crow.extensions.mcp.naming import server_part, unambiguous
 from crow.extensions.mcp.prompts import Prompts
 from crow.extensions.mcp.resources import ListMcpResources, ReadMcpResource
@@ -80,6 +81,17 @@ class Servers:
             await self._ctx.ui.notify(text)
             await self.show()
         await self.offer_prompts()
+        if not getattr(self._ctx.client, "waits_for_servers", False):  # nobody types there
+            await server.list_resources()
+
+    def mentions(self) -> list[str]:
+        """The resources, as prompts name them."""
+        return [f"{server.name}:{uri}" for server in self.all for uri in server.uris]
+
+    async def attach(self, ctx: RunContext, text: str) -> None:
+        """Put the resources that a prompt names behind it."""
+        by_name = {server.name: server for server in self.all}
+        await attach(ctx, mentioned(text, by_name), by_name)
 
     async def settle(self, *, patiently: bool = False) -> None:
         """Wait for those that connect, once: a moment, or ``patiently`` until each is there.

@@ -42,6 +42,8 @@ class McpTool:
 
     ``schema`` is what its arguments must fit, ``parameters`` as much of that as models can be told.
 
+    ``defer_loading`` is true where its definition may wait until the model looks for it.
+
     ``fingerprint`` is another one where the server says something else of the tool. What it says
     of itself (that it only reads, say) decides nothing.
     """
@@ -59,6 +61,7 @@ class McpTool:
         self.fingerprint = fingerprint(
             told.model_dump(mode="json", include={"description", "input_schema", "annotations"})
         )
+        self.defer_loading = not server.description.always_load
         self._validator: Validator | None = None
 
     @property

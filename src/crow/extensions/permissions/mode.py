@@ -22,6 +22,7 @@ OFFERED = {
 """What users can choose; ``bypassPermissions`` is for whoever begins with it, by settings."""
 QUIET = frozenset(
     {"TodoWrite", "Agent", "TaskStop", "BashOutput", "TaskOutput", "StructuredOutput"}
+    | {"ToolSearch"}
 )
 
 

@@ -68,7 +68,7 @@ def initialize(request: dict[str, Any]) -> None:
         return
     version = request["params"]["protocolVersion"]
     info = {"name": "raw", "version": "1"}
-    offered = {"tools": {"listChanged": True}}
+    offered = {"tools": {"listChanged": True}, **({"logging": {}} if "log" in SPEC else {})}
     reply(request, {"protocolVersion": version, "capabilities": offered, "serverInfo": info})
 
 
@@ -91,8 +91,16 @@ def call(request: dict[str, Any]) -> None:
     trace(f"call {request['params']['name']}")
     if parent := request["params"].get("_meta", {}).get("traceparent"):
         trace(f"traceparent {parent}")
+    for each in SPEC.get("log", ()):
+        send({"method": "notifications/message", "params": each})
     behave = BEHAVIOURS.get(SPEC.get("call", "echo"), echo)
     behave(request)
+
+
+def set_level(request: dict[str, Any]) -> None:
+    """Hear from which level on to log."""
+    trace(f"level {request['params']['level']}")
+    reply(request, {})
 
 
 def echo(request: dict[str, Any]) -> None:
@@ -145,7 +153,8 @@ def change(request: dict[str, Any]) -> None:
 def ask(request: dict[str, Any]) -> None:
     """Ask the user; the answer is the result."""
     WAITING.append(request)
-    send({"id": f"q{len(WAITING)}", "method": "elicitation/create", "params": SPEC["ask"]})
+    method = SPEC.get("ask_method", "elicitation/create")
+    send({"id": f"q{len(WAITING)}", "method": method, "params": SPEC["ask"]})
 
 
 def heard(response: dict[str, Any]) -> None:
@@ -185,14 +194,18 @@ BEHAVIOURS: dict[str, Callable[[dict[str, Any]], None]] = {
     "env": lambda request: reply(request, text(json.dumps({**os.environ, "CWD": str(Path.cwd())}))),
 }
 
+MEETING = {
+    "initialize": initialize,
+    "server/discover": discover,
+    "logging/setLevel": set_level,
+}
+
 
 def answer(request: dict[str, Any]) -> None:
     """Answer any message."""
     match request.get("method"):
-        case "initialize":
-            initialize(request)
-        case "server/discover":
-            discover(request)
+        case str() as method if method in MEETING:
+            MEETING[method](request)
         case "tools/list":
             modern = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
             reply(request, {"tools": tools(), **(modern if SPEC.get("modern") else {})})

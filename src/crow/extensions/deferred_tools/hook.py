@@ -1,25 +1,30 @@
 """Deferred tools: those that come late are told at the tail, and the list in front stays as it is.
 
 For most models the tools stand in front of all messages, so that one more of them makes the
-provider read the whole conversation anew.
+provider read the whole conversation anew. Where there are very many, the model is told the names
+alone, at the tail as well, and looks up what it needs.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from crow import (
     FIRST,
+    Agent,
+    Arg,
     Call,
     Completion,
     Context,
     Key,
     RunContext,
     Session,
+    Tool,
     TurnContext,
+    frozen,
     hook,
     mutable,
 )
@@ -51,6 +56,9 @@ SPEC: ToolSpec = {
 NEW = f"There are new tools. Call them with {CALL_TOOL}, by name and arguments:"
 OTHER = "These tools are described otherwise than before; this is what holds now:"
 GONE = "These tools are not there any more:"
+DEFERRED = (
+    "There are these tools, too. Read their definitions with ToolSearch before you call them:"
+)
 
 
 @mutable
@@ -59,6 +67,8 @@ class Offered:
 
     ``listed`` is the list of a segment of the history, ``seen`` what there was at the last look,
     ``known`` what the model knows by now, by name. ``has_call`` is true with `CALL_TOOL` listed.
+    ``deferred`` are the names of those that were announced without a definition, ``loaded`` those
+    of which it was read since.
     """
 
     segment: int
@@ -66,9 +76,20 @@ class Offered:
     seen: list[ToolSpec]
     known: dict[str, ToolSpec]
     has_call: bool = field(default=False)
+    deferred: set[str] = field(default_factory=set[str])
+    loaded: set[str] = field(default_factory=set[str])
 
 
 OFFERED: Key[Offered] = Key(NAME)
+
+
+@frozen
+class DeferredToolsOptions:
+    """What settings say of tools that are not in the list."""
+
+    search_above: Annotated[float | None, Arg(minimum=0)] = None
+    """Tokens of the definitions of MCP tools above which `ToolSearch` finds them: a tenth of the
+    context window without it."""
 
 
 class DeferredToolsHook:
@@ -79,10 +100,18 @@ class DeferredToolsHook:
     shown and stored as one of the tool that it names. A tool that goes or changes stays in the list
     as it was, and the model is told. After a compaction the list is that of the moment. Where
     nobody was to bring tools, those that come stand at the end of the list.
+
+    Tools with a true ``defer_loading`` (those of MCP servers have it) stand in no list where their
+    definitions have more than ``search_above`` tokens: the model is told their names, and the tool
+    ``ToolSearch`` gives it the definitions that it asks for.
     """
 
     name = NAME
     order = 165
+    options = DeferredToolsOptions
+
+    def __init__(self, *, search_above: float | None = None) -> None:
+        self.search_above = search_above
 
     @hook("before_llm_request", order=FIRST)
     async def keep(self, ctx: TurnContext) -> None:
@@ -91,12 +120,14 @@ class DeferredToolsHook:
         specs = ctx.agent.tool_specs(session)
         offered = OFFERED.get(session)
         if offered is None or offered.segment != session.segment:
-            offered = OFFERED.set(session, _begun(ctx, specs))
+            deferred = self._defer(ctx)
+            specs = ctx.agent.tool_specs(session)
+            offered = OFFERED.set(session, _begun(ctx, specs, deferred))
         elif not offered.has_call:
             _extend(offered, specs)
         if offered.listed != specs:
             ctx.tools = list(offered.listed)
-        if told := _untold(ctx):
+        if told := self._untold(ctx):
             message = context_block(told, NAME)
             await ctx.append(message)
             ctx.messages = [*ctx.messages, message]
@@ -113,8 +144,39 @@ class DeferredToolsHook:
         await self._announce(ctx)
 
     async def _announce(self, ctx: Context) -> None:
-        if told := _untold(ctx):
+        if told := self._untold(ctx):
             await ctx.inject_context(told)
+
+    def _defer(self, ctx: Context) -> set[str]:
+        """The tools that are too many to be listed; `ToolSearch` is there for them."""
+        tools = ctx.agent.tools_of(ctx.session)
+        names = {name for name, tool in tools.items() if getattr(tool, "defer_loading", False)}
+        if not names:
+            return names
+        from crow.extensions.deferred_tools.search import (
+            TOOL_SEARCH,
+            limit_of,
+            tokens_of,
+        )
+
+        specs = [spec for spec in ctx.agent.tool_specs(ctx.session) if _name(spec) in names]
+        limit = limit_of(self.search_above, ctx.agent.context_window(ctx.session))
+        if tokens_of(specs) <= limit:
+            return set()
+        if TOOL_SEARCH not in tools:
+            ctx.session.add_tool(_search(ctx.agent, ctx.session))
+        return names
+
+    def _untold(self, ctx: Context) -> str:
+        """What has come since the model was last told of tools."""
+        offered, specs = OFFERED.get(ctx), ctx.agent.tool_specs(ctx.session)
+        if offered is None or not offered.has_call or offered.segment != ctx.session.segment:
+            return ""
+        if specs is offered.seen or specs == offered.seen:
+            return ""
+        offered.deferred |= self._defer(ctx) - offered.known.keys()
+        offered.seen = specs = ctx.agent.tool_specs(ctx.session)
+        return "\n\n".join(_news(offered, {_name(spec): spec for spec in specs}))
 
     @hook("after_llm_response", order=FIRST)
     def unwrap(self, ctx: TurnContext) -> Completion | None:
@@ -147,23 +209,30 @@ def unwrapped(call: Call) -> Call:
     return Call(call.id, name, given, json.dumps(given), None, call.extra_content)
 
 
-def _untold(ctx: Context) -> str:
-    """What has come since the model was last told of tools."""
-    offered, specs = OFFERED.get(ctx), ctx.agent.tool_specs(ctx.session)
-    if offered is None or not offered.has_call or offered.segment != ctx.session.segment:
-        return ""
-    if specs is offered.seen or specs == offered.seen:
-        return ""
-    offered.seen = specs
-    return "\n\n".join(_news(offered, {_name(spec): spec for spec in specs}))
+def _search(agent: Agent, session: Session) -> Tool:
+    """The tool that finds what was announced by name."""
+    from crow.extensions.deferred_tools.search import ToolSearch
+
+    def find() -> dict[str, ToolSpec]:
+        offered = OFFERED.get(session)
+        names = offered.deferred if offered is not None else ()
+        return {_name(spec): spec for spec in agent.tool_specs(session) if _name(spec) in names}
+
+    def note(names: Iterable[str]) -> None:
+        if (offered := OFFERED.get(session)) is not None:
+            offered.loaded |= set(names)
+
+    return ToolSearch(find, note)
 
 
-def _begun(ctx: Context, specs: list[ToolSpec]) -> Offered:
+def _begun(ctx: Context, specs: list[ToolSpec], deferred: set[str]) -> Offered:
     """The list of a first request."""
-    has_call = brings_tools(ctx)
-    listed = [*specs, SPEC] if has_call else specs
-    known = {_name(spec): spec for spec in specs}
-    return Offered(ctx.session.segment, listed, specs, known, has_call)
+    has_call = bool(deferred) or brings_tools(ctx)
+    kept = [spec for spec in specs if _name(spec) not in deferred] if deferred else specs
+    listed = [*kept, SPEC] if has_call else specs
+    known = {_name(spec): spec for spec in kept}
+    seen = [] if deferred else specs  # the names are told of yet
+    return Offered(ctx.session.segment, listed, seen, known, has_call, deferred)
 
 
 def brings_tools(ctx: Context) -> bool:
@@ -185,13 +254,15 @@ def _extend(offered: Offered, specs: list[ToolSpec]) -> None:
 
 def _news(offered: Offered, now: Mapping[str, ToolSpec]) -> Iterator[str]:
     """What the model does not know of the tools yet."""
-    known = offered.known
-    new = [spec for name, spec in now.items() if name not in known]
-    other = [spec for name, spec in now.items() if name in known and known[name] != spec]
+    known, unread = offered.known, offered.deferred - offered.loaded
+    new = {name: spec for name, spec in now.items() if name not in known}
+    other = [s for n, s in now.items() if n in known and known[n] != s and n not in unread]
     gone = [name for name in known if name not in now]
-    for heading, specs in ((NEW, new), (OTHER, other)):
+    for heading, specs in ((NEW, [s for n, s in new.items() if n not in unread]), (OTHER, other)):
         if specs:
             yield "\n".join([heading, *map(_line, specs)])
+    if names := [name for name in new if name in unread]:
+        yield f"{DEFERRED} {', '.join(names)}"
     if gone:
         yield f"{GONE} {', '.join(gone)}"
     offered.known = dict(now)

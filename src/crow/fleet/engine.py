@@ -23,6 +23,8 @@ logger = logging.getLogger("crow.fleet")
 
 QUEUE = "crow-fleet"
 TASK = "crow.fleet.session"
+MANY = 1000
+"""Rows that are deleted in one go."""
 
 
 VACUUM = """

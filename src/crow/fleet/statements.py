@@ -31,7 +31,9 @@ COME_BY = """
 INSERT INTO fleet_workers VALUES (%s, %s, %s, false, clock_timestamp())
 ON CONFLICT (who) DO UPDATE SET running = excluded.running, seen = excluded.seen
 RETURNING drain, (
-    SELECT jsonb_agg(jsonb_build_array(provider, key, extract(epoch FROM until - clock_timestamp())))
+    SELECT jsonb_agg(
+        jsonb_build_array(provider, key, extract(epoch FROM until - clock_timestamp()))
+    )
     FROM fleet_pace WHERE until > clock_timestamp()
 ) AS paces
 """

@@ -99,3 +99,33 @@ async def test_an_agent_that_stores_no_keys_has_no_logout(tmp_path: Path) -> Non
         greeting = editor.wire.received[0]["result"]
     assert answered["error"]["code"] == -32601
     assert greeting["agentCapabilities"]["auth"] == {"status": {}}
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_a_client_that_has_asked_for_the_status_is_told_when_it_changes(
+    tmp_path: Path, home: Path, version: int
+) -> None:
+    def told() -> list[dict[str, Any]]:
+        received = editor.wire.received
+        return [each["params"] for each in received if each.get("method") == "auth/status_update"]
+
+    editor = FakeEditor()
+    command = (CROW, "acp", "--protocol", str(version), "--model", "mistral/x")
+    async with editor.spawned(*command, cwd=tmp_path, initialize=False):
+        info = {"name": "test", "version": "1"}
+        greeting = {"protocolVersion": version, "info": info, "capabilities": {}}
+        await editor.wire.request("initialize", greeting)
+        file = home / ".config/crow/credentials.json"
+        file.parent.mkdir(parents=True)
+        await editor.wire.request("session/list", {})
+        assert not told()
+        status = await editor.wire.request("auth/status", {})
+        assert status["result"] == {"state": "unauthenticated", "accounts": []}
+        await editor.wire.request("session/list", {})
+        assert not told()
+        file.write_text(json.dumps({"mistral": {"key": "sk-1"}}), "utf-8")
+        await editor.wire.request("session/list", {})
+        assert [each["state"] for each in told()] == ["authenticated"]
+        assert told()[0]["accounts"] == [{"label": "mistral API key"}]
+        await editor.wire.request("logout" if version == 1 else "auth/logout", {})
+        assert [each["state"] for each in told()] == ["authenticated", "unauthenticated"]

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -219,6 +220,7 @@ def run(command: list[str], wanted: str) -> None:
         pytest.skip(f"{wanted} cannot be installed: {why}")
 
 
+Connect = Callable[[], Awaitable[Client]]
 CLIENTS: dict[str, Callable[[], list[str]]] = {
     "python 0.7.1": lambda: python("0.7.1"),
     "python 0.12.1": lambda: python("0.12.1"),
@@ -241,9 +243,21 @@ async def endpoint() -> AsyncIterator[StrictChat]:
 @pytest.fixture(params=list(CLIENTS))
 async def connect(
     request: pytest.FixtureRequest, endpoint: StrictChat, tmp_path: Path
-) -> AsyncIterator[Callable[[], Awaitable[Client]]]:
+) -> AsyncIterator[Connect]:
     """Starts a client with an agent of its own, in ``tmp_path``."""
-    command = CLIENTS[request.param]()
+    own = {"CROW_BASE_URL": endpoint.url, "CROW_MODEL": "scripted", "CROW_SANDBOX": "off"}
+    async with driven(CLIENTS[request.param](), [CROW, "acp"], tmp_path, own) as start:
+        yield start
+
+
+@asynccontextmanager
+async def driven(
+    driver: list[str], agent: list[str], cwd: Path, env: dict[str, str]
+) -> AsyncIterator[Connect]:
+    """Starts a driver as often as it is called, each with an agent of its own.
+
+    At the end all are gone, and none has said that it cannot take what it was sent.
+    """
     opened: list[Client] = []
     arrived: asyncio.Queue[Client] = asyncio.Queue()
 
@@ -252,11 +266,10 @@ async def connect(
 
     server = await asyncio.start_server(accept, "127.0.0.1", 0, limit=2**26)
     port = server.sockets[0].getsockname()[1]
-    own = {"CROW_BASE_URL": endpoint.url, "CROW_MODEL": "scripted", "CROW_SANDBOX": "off"}
 
     async def start() -> Client:
         process = await asyncio.create_subprocess_exec(
-            *(*command, str(port), CROW, "acp"), cwd=tmp_path, env={**os.environ, **own}
+            *(*driver, str(port), *agent), cwd=cwd, env={**os.environ, **env}
         )
         coming, ending = asyncio.create_task(arrived.get()), asyncio.create_task(process.wait())
         await asyncio.wait({coming, ending}, timeout=LIMIT, return_when=asyncio.FIRST_COMPLETED)

@@ -78,7 +78,7 @@ class AcpAgent:
         self.connection = connection
         self._transport = transport
         self.access = access or SoleClient()
-        self.auth = Authentication(agent, transport.offer)
+        self.auth = Authentication(agent, transport.offer, connection)
         self.providers = Providers(agent)
         self.mcp = McpServers(connection)
         self.shelf = StoredSessions(agent, self.close)

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from crow.acp.connection import Connection
 from crow.acp.errors import invalid, unauthenticated, unknown_method
 from crow.acp.initialize import AUTH_METHOD, AgentCapabilities
 from crow.acp.jsonrpc import Message
 from crow.core.agent import Agent
 from crow.core.errors import ModelError
 
+STATUS_UPDATE = "auth/status_update"
+
 
 class Authentication:
     """The keys that an agent's model is asked with. Methods raise `Refusal`."""
 
-    def __init__(self, agent: Agent, offer: AgentCapabilities) -> None:
+    def __init__(self, agent: Agent, offer: AgentCapabilities, connection: Connection) -> None:
         self._agent = agent
         self._offer = offer
+        self._connection = connection
+        self._told: Message | None = None
 
     @property
     def stores_keys(self) -> bool:
@@ -35,6 +40,16 @@ class Authentication:
 
     async def status(self, params: Message) -> Message:
         """Say whether a user has to sign in before a model can be asked; no model is asked."""
+        self._told = self._status()
+        return self._told
+
+    def tell_change(self) -> None:
+        """Tell a client that has asked for the status once when it is another one by now."""
+        if self._told is not None and (status := self._status()) != self._told:
+            self._told = status
+            self._connection.notify(STATUS_UPDATE, status)
+
+    def _status(self) -> Message:
         told: Message = {"state": self._state()}
         if self.stores_keys:
             from crow.llm.credentials import providers

@@ -172,6 +172,10 @@ class Connection:
                 taken_back = notification(CANCEL, {"requestId": number})
                 asyncio.get_running_loop().call_soon(self._queue.post, taken_back)
 
+    def notify(self, method: str, params: Message) -> None:
+        """Queue a notification."""
+        self._queue.post(notification(method, params))
+
     def post(self, session_id: str, update: Message) -> None:
         """Queue a ``session/update``."""
         kind = update["sessionUpdate"]

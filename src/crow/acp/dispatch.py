@@ -24,7 +24,10 @@ class Dispatcher:
 
     async def answer(self, method: str, params: Message) -> Message | None:
         """The result of a request. Raises `Refusal`."""
-        return await self._routes.answer(method, params)
+        try:
+            return await self._routes.answer(method, params)
+        finally:
+            self._acp_agent.auth.tell_change()
 
     async def notice(self, method: str, params: Message) -> None:
         """Take a notification."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from crow.acp.proxy.tool_names import calls_of, requested
+from crow.acp.proxy.tool_names import SHOWN, calls_of, requested, shown_input
 
 Told = dict[str, Any]
 DIFF = {"type": "diff", "path": "/p/a.py", "oldText": "a", "newText": "b"}
@@ -70,6 +70,24 @@ def test_a_call_is_known_by_what_its_agent_tells_of_it(told: Told, named: list[A
     assert [(name, sure) for name, _, sure in found] == [(name, sure) for name, _, sure in named]
     for (_, args, _), (_, wanted, _) in zip(found, named, strict=True):
         assert wanted.items() <= args.items()
+
+
+@pytest.mark.parametrize(
+    "status, text, seen",
+    [
+        ("pending", '{"command": "rm -rf build"}', "rm -rf build"),
+        ("pending", '{"command": "rm -r', "Bash"),
+        ("pending", '["rm"]', "Bash"),
+        ("completed", '{"command": "rm -rf build"}', "Bash"),
+    ],
+)
+def test_arguments_that_are_shown_alone_can_refuse_and_never_allow(
+    status: str, text: str, seen: str
+) -> None:
+    content = [{"type": "content", "content": {"type": "text", "text": text}}]
+    told = {"title": "Bash", "kind": "execute", "status": status, "content": content}
+    (call,) = calls_of({**told, SHOWN: shown_input(told)})
+    assert (call.name, call.args["command"], call.is_sure) == ("Bash", seen, False)
 
 
 def test_a_question_about_more_than_a_command_is_never_answered_with_yes() -> None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from crow.acp.content import from_blocks, to_blocks
 from crow.acp.jsonrpc import Message, as_object
-from crow.acp.proxy.tool_names import ForeignCall, calls_of
+from crow.acp.proxy.tool_names import SHOWN, ForeignCall, calls_of, shown_input
 from crow.core.agent import Agent
 from crow.core.events import Event, Notice, TextDelta
 from crow.core.frozen import frozen
@@ -231,6 +231,8 @@ class GuardedSession:
             del self.calls[next(iter(self.calls))]
         known = self.calls.get(name, {})
         given = {key: value for key, value in told.items() if value is not None}
+        if shown := shown_input(given):
+            given[SHOWN] = shown
         self.calls[name] = {**known, **given}
         return self.calls[name]
 

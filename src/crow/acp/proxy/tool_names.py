@@ -1,13 +1,15 @@
 """What other agents call their tools, and what rules and hooks call the same: tables, as data.
 
 Facts from the sources of claude-agent-acp 0.49, codex-acp (Rust, and 1.x for Node) and Gemini CLI
-0.61: none says a tool's name in its question, so that is remembered from the call's updates
-(``name``, ``_meta.claudeCode.toolName``), or read from the arguments (``rawInput``), the changes
-that are shown, and the kind.
+0.61, and from what Qwen Code 0.24, opencode 1.18 and Kimi Code 2.1 say: none says a tool's name in
+its question, so that is remembered from the call's updates (``name``, ``_meta.claudeCode.toolName``),
+or read from the arguments (``rawInput``), the changes that are shown, and the kind. Kimi's question
+has no arguments either: it shows them before, as the text of the call.
 """
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import PurePath
@@ -84,6 +86,8 @@ WIDER = ("additional_permissions", "additionalPermissions", "network_approval_co
 """Arguments with which a question is about more than the call."""
 SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "fish"})
 UNKNOWN = "unknown"
+SHOWN = "shownInput"
+"""Where what `shown_input` has found is kept beside what an agent tells of a call."""
 OTHER_KINDS = frozenset({*KINDS, "think", "switch_mode"})
 
 
@@ -104,13 +108,28 @@ class ForeignCall:
 def calls_of(told: Message) -> list[ForeignCall]:
     """What an agent tells of a tool call, as one call a file that it touches; at least one."""
     raw = as_object(told.get("rawInput"))
+    shown = {} if raw else as_object(told.get(SHOWN))
     title, kind = str(told.get("title") or ""), str(told.get("kind") or "other")
     kind = kind if kind in OTHER_KINDS else "other"
-    is_wider = any(raw.get(name) for name in WIDER)
+    is_wider = bool(shown) or any(raw.get(name) for name in WIDER)
     return [
         ForeignCall(name, args, is_sure and not is_wider, title, kind)
-        for name, args, is_sure in _read(told, raw, title, kind)
+        for name, args, is_sure in _read(told, raw or shown, title, kind)
     ]
+
+
+def shown_input(told: Message) -> Message:
+    """The arguments of a call that are shown as a text alone, while it has not ended; else empty."""
+    parts = cast("list[object]", told.get("content") or [])
+    if told.get("rawInput") or told.get("status") in ("completed", "failed") or len(parts) != 1:
+        return {}
+    text = as_object(as_object(parts[0]).get("content")).get("text")
+    if not isinstance(text, str) or not text.startswith("{"):
+        return {}
+    try:
+        return as_object(json.loads(text))
+    except ValueError:
+        return {}
 
 
 def _read(

@@ -1,0 +1,242 @@
+"""Agents that others wrote: what each is installed from, and set up with."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.acp.conftest import programs
+from tests.clients.conftest import KEPT
+
+from crow.core.frozen import frozen
+
+INSTALLING = 300
+CODEX = """
+model = "double"
+model_provider = "double"
+approval_policy = "untrusted"
+sandbox_mode = "danger-full-access"
+check_for_update_on_startup = false
+[model_providers.double]
+name = "double"
+base_url = "{url}/v1"
+env_key = "DOUBLE_KEY"
+wire_api = "responses"
+[analytics]
+enabled = false
+"""
+KIMI = """
+default_model = "double"
+[providers.double]
+type = "openai"
+base_url = "{url}/v1"
+api_key = "x"
+[models.double]
+provider = "double"
+model = "double"
+max_context_size = 100000
+"""
+OPENCODE: dict[str, Any] = {
+    "autoupdate": False,
+    "share": "disabled",
+    "model": "double/double",
+    "small_model": "double/double",
+    "permission": {"edit": "ask", "bash": "ask"},
+}
+
+
+@frozen
+class Foreign:
+    """An agent: a package of npm, its program, and what it wants of a home and an environment.
+
+    ``run`` and ``write`` make the call of its model's with which it runs a command or writes a
+    file. ``names_its_command`` is False where a question only shows it, so that no rule can allow.
+    """
+
+    package: str
+    program: str
+    args: tuple[str, ...]
+    env: dict[str, str]
+    run: Callable[[str], dict[str, dict[str, Any]]]
+    write: Callable[[Path, str], dict[str, dict[str, Any]]]
+    files: dict[str, str]
+    names_its_command: bool = True
+
+    def command(self, url: str) -> list[str]:
+        """The command, with everything where the agent looks for it."""
+        for place, text in self.files.items():
+            path = Path.home() / place
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text.replace("{url}", url), "utf-8")
+        return [*installed(self.package, self.program), *self.args]
+
+    def environment(self, url: str) -> dict[str, str]:
+        """What it has to find among the variables."""
+        return {name: value.replace("{url}", url) for name, value in self.env.items()}
+
+
+def installed(package: str, program: str) -> list[str]:
+    """A program of a package of npm, which is installed in `KEPT` once."""
+    if (there := programs()) is None:
+        pytest.skip("needs Node and npm")
+    node, npm = there
+    name = package.rpartition("@")[0]
+    folder = KEPT / "agents" / name.lstrip("@").replace("/", "-")
+    if not (stamp := folder / f".{package.rpartition('@')[2]}").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        path = os.pathsep.join([str(Path(node).parent), os.environ.get("PATH", "")])
+        command = [*npm, "install", "--no-audit", "--no-fund", "--prefix", str(folder), package]
+        try:
+            env = {**os.environ, "PATH": path}
+            subprocess.run(command, env=env, check=True, capture_output=True, timeout=INSTALLING)
+        except (OSError, subprocess.SubprocessError) as error:
+            pytest.skip(f"{package} cannot be installed: {error}")
+        stamp.touch()
+    found = (folder / "node_modules/.bin" / program).resolve()
+    is_script = found.read_bytes()[:2] == b"#!"
+    return [node, str(found)] if is_script else [str(found)]
+
+
+def opencode(path: Path, text: str) -> dict[str, dict[str, Any]]:
+    """What opencode's model writes a file with."""
+    return {"write": {"filePath": str(path), "content": text}}
+
+
+def patch(path: Path, text: str) -> dict[str, dict[str, Any]]:
+    """What codex's model writes a file with."""
+    lines = "".join(f"+{line}\n" for line in text.splitlines())
+    said = f"*** Begin Patch\n*** Add File: {path}\n{lines}*** End Patch\n"
+    return {"apply_patch": {"input": said}}
+
+
+def shell(command: str) -> dict[str, dict[str, Any]]:
+    """What codex's model runs a command with."""
+    return {
+        "exec_command": {"cmd": command},
+        "shell_command": {"command": command},
+        "shell": {"command": ["bash", "-lc", command]},
+    }
+
+
+def run_shell_command(command: str) -> dict[str, dict[str, Any]]:
+    """What Gemini, and what was made from it, runs a command with."""
+    return {"run_shell_command": {"command": command, "description": "x", "is_background": False}}
+
+
+def write_file(path: Path, text: str) -> dict[str, dict[str, Any]]:
+    """What they write a file with."""
+    return {"write_file": {"file_path": str(path), "content": text}}
+
+
+def bash(command: str) -> dict[str, dict[str, Any]]:
+    """What Claude Code and Kimi run a command with, and opencode, too."""
+    args = {"command": command, "description": "x"}
+    return {"Bash": args, "bash": args}
+
+
+def write(path: Path, text: str) -> dict[str, dict[str, Any]]:
+    """What Claude Code writes a file with."""
+    return {"Write": {"file_path": str(path), "content": text}}
+
+
+def kimi_write(path: Path, text: str) -> dict[str, dict[str, Any]]:
+    """What Kimi writes a file with."""
+    return {"Write": {"path": str(path), "content": text}}
+
+
+AGENTS: dict[str, Foreign] = {
+    "gemini": Foreign(
+        "@google/gemini-cli@0.61.0",
+        "gemini",
+        ("--acp",),
+        {
+            "GEMINI_API_KEY": "x",
+            "GEMINI_MODEL": "gemini-2.5-flash",
+            "GOOGLE_GEMINI_BASE_URL": "{url}",
+        },
+        run_shell_command,
+        write_file,
+        {},
+        names_its_command=False,
+    ),
+    "qwen": Foreign(
+        "@qwen-code/qwen-code@0.24.4",
+        "qwen",
+        ("--acp", "--auth-type", "openai"),
+        {"OPENAI_API_KEY": "x", "OPENAI_BASE_URL": "{url}/v1", "OPENAI_MODEL": "double"},
+        run_shell_command,
+        write_file,
+        {},
+    ),
+    "opencode": Foreign(
+        "opencode-ai@1.18.33",
+        "opencode",
+        ("acp",),
+        {"OPENCODE_DISABLE_MODELS_FETCH": "1"},
+        bash,
+        opencode,
+        {
+            ".config/opencode/opencode.json": json.dumps(
+                {
+                    **OPENCODE,
+                    "provider": {
+                        "double": {
+                            "npm": "@ai-sdk/openai-compatible",
+                            "name": "double",
+                            "api": "{url}/v1",
+                            "options": {"baseURL": "{url}/v1", "apiKey": "x"},
+                            "models": {"double": {"name": "double"}},
+                        }
+                    },
+                }
+            )
+        },
+    ),
+    "kimi": Foreign(
+        "@moonshot-ai/kimi-code@2.1.0",
+        "kimi",
+        ("acp",),
+        {},
+        bash,
+        kimi_write,
+        {".kimi-code/config.toml": KIMI},
+        names_its_command=False,
+    ),
+    "codex": Foreign(
+        "@agentclientprotocol/codex-acp@2.6.0",
+        "codex-acp",
+        (),
+        {"DOUBLE_KEY": "x", "OPENAI_API_KEY": "x"},
+        shell,
+        patch,
+        {".codex/config.toml": CODEX},
+    ),
+    "codex in Rust": Foreign(
+        "@zed-industries/codex-acp@0.16.0",
+        "codex-acp",
+        (),
+        {"DOUBLE_KEY": "x", "OPENAI_API_KEY": "x"},
+        shell,
+        patch,
+        {".codex/config.toml": CODEX},
+    ),
+    "claude": Foreign(
+        "@agentclientprotocol/claude-agent-acp@0.101.0",
+        "claude-agent-acp",
+        (),
+        {
+            "ANTHROPIC_BASE_URL": "{url}",
+            "ANTHROPIC_API_KEY": "sk-ant-x",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "IS_SANDBOX": "1",
+        },
+        bash,
+        write,
+        {".claude/settings.json": json.dumps({"permissions": {"defaultMode": "default"}})},
+    ),
+}

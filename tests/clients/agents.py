@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -19,8 +20,7 @@ INSTALLING = 300
 CODEX = """
 model = "double"
 model_provider = "double"
-approval_policy = "untrusted"
-sandbox_mode = "danger-full-access"
+{policy}
 check_for_update_on_startup = false
 [model_providers.double]
 name = "double"
@@ -30,6 +30,7 @@ wire_api = "responses"
 [analytics]
 enabled = false
 """
+OLDER = 'approval_policy = "untrusted"\nsandbox_mode = "danger-full-access"'
 KIMI = """
 default_model = "double"
 [providers.double]
@@ -107,20 +108,30 @@ def opencode(path: Path, text: str) -> dict[str, dict[str, Any]]:
     return {"write": {"filePath": str(path), "content": text}}
 
 
-def patch(path: Path, text: str) -> dict[str, dict[str, Any]]:
-    """What codex's model writes a file with."""
-    lines = "".join(f"+{line}\n" for line in text.splitlines())
-    said = f"*** Begin Patch\n*** Add File: {path}\n{lines}*** End Patch\n"
-    return {"apply_patch": {"input": said}}
-
-
 def shell(command: str) -> dict[str, dict[str, Any]]:
     """What codex's model runs a command with."""
-    return {
-        "exec_command": {"cmd": command},
-        "shell_command": {"command": command},
-        "shell": {"command": ["bash", "-lc", command]},
-    }
+    return {"exec_command": {"cmd": command}}
+
+
+def escalated(command: str) -> dict[str, dict[str, Any]]:
+    """The same, out of its sandbox: the newer adapter asks about nothing else."""
+    asking = {"sandbox_permissions": "require_escalated", "justification": "x"}
+    return {"exec_command": {"cmd": command, **asking}}
+
+
+def printed(path: Path, text: str) -> dict[str, dict[str, Any]]:
+    """What it writes a file with: it has no tool for that with a model that it does not know."""
+    return escalated(printing(path, text))
+
+
+def redirected(path: Path, text: str) -> dict[str, dict[str, Any]]:
+    """The same, in its sandbox."""
+    return shell(printing(path, text))
+
+
+def printing(path: Path, text: str) -> str:
+    """A command that writes a file."""
+    return f"printf %s {shlex.quote(text)} > {path}"
 
 
 def run_shell_command(command: str) -> dict[str, dict[str, Any]]:
@@ -211,10 +222,10 @@ AGENTS: dict[str, Foreign] = {
         "@agentclientprotocol/codex-acp@2.6.0",
         "codex-acp",
         (),
-        {"DOUBLE_KEY": "x", "OPENAI_API_KEY": "x"},
-        shell,
-        patch,
-        {".codex/config.toml": CODEX},
+        {"DOUBLE_KEY": "x", "OPENAI_API_KEY": "x", "INITIAL_AGENT_MODE": "read-only"},
+        escalated,
+        printed,
+        {".codex/config.toml": CODEX.replace("{policy}", "")},
     ),
     "codex in Rust": Foreign(
         "@zed-industries/codex-acp@0.16.0",
@@ -222,8 +233,8 @@ AGENTS: dict[str, Foreign] = {
         (),
         {"DOUBLE_KEY": "x", "OPENAI_API_KEY": "x"},
         shell,
-        patch,
-        {".codex/config.toml": CODEX},
+        redirected,
+        {".codex/config.toml": CODEX.replace("{policy}", OLDER)},
     ),
     "claude": Foreign(
         "@agentclientprotocol/claude-agent-acp@0.101.0",

@@ -163,20 +163,28 @@ def node(driver: str) -> list[str]:
     return [program, str(HERE / f"drivers/{driver}.mjs")]
 
 
-def emacs() -> list[str]:
+def acp_el() -> list[str]:
     """acp.el, the library of agent-shell, from sources that somebody has put into `KEPT`."""
-    program, source = shutil.which("emacs"), KEPT / "acp.el/acp.el"
-    if program is None or not source.exists():
-        pytest.skip(f"needs Emacs, and acp.el (github.com/xenodium/acp.el) in {KEPT}")
-    return [
-        program,
-        "-Q",
-        "--batch",
-        "-L",
-        str(source.parent),
-        "-l",
-        str(HERE / "drivers/emacs.el"),
-    ]
+    return emacs("emacs", "xenodium/acp.el")
+
+
+def agent_shell() -> list[str]:
+    """agent-shell, from sources that somebody has put into `KEPT`."""
+    needed = ("xenodium/acp.el", "xenodium/shell-maker", "xenodium/agent-shell")
+    return emacs("agent_shell", *needed, oldest=29)
+
+
+def emacs(driver: str, *packages: str, oldest: int = 27) -> list[str]:
+    """A driver in Emacs with packages, whose sources somebody has put into `KEPT`."""
+    for package in packages:
+        if not (KEPT / Path(package).name).is_dir():
+            pytest.skip(f"needs {Path(package).name} (github.com/{package}) in {KEPT}")
+    program = shutil.which("emacs")
+    asked = [str(program), "-Q", "--batch", "--eval", f"(kill-emacs (if (< emacs-major-version {oldest}) 1 0))"]
+    if program is None or subprocess.run(asked, stdin=subprocess.DEVNULL, check=False).returncode:
+        pytest.skip(f"needs Emacs {oldest}")
+    there = [word for each in packages for word in ("-L", str(KEPT / Path(each).name))]
+    return [program, "-Q", "--batch", *there, "-l", str(HERE / f"drivers/{driver}.el")]
 
 
 def avante() -> list[str]:
@@ -228,7 +236,8 @@ CLIENTS: dict[str, Callable[[], list[str]]] = {
     "toad": toad,
     "typescript": typescript,
     "acpx": acpx,
-    "emacs acp.el": emacs,
+    "emacs acp.el": acp_el,
+    "emacs agent-shell": agent_shell,
     "neovim avante": avante,
     "neovim codecompanion": codecompanion,
 }

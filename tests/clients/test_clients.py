@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.clients.conftest import Client, Refused
+from tests.clients.conftest import Client, Refused, client_of
 
 from crow.testing.chat import StrictChat, use
 from crow.testing.endpoint import HANG, begin
@@ -229,3 +229,29 @@ async def test_of_two_prompts_at_once_both_are_answered(
             ended.append(str(error))
     assert ended[0] == "end_turn"
     assert ended[1] == "end_turn" or "prompt" in ended[1]
+
+
+async def test_what_is_said_to_a_running_turn_reaches_the_model(
+    connect: Connect, endpoint: StrictChat, tmp_path: Path, steers: None
+) -> None:
+    endpoint.say("", use("Bash", "c1", command="until test -e go; do sleep 0.05; done"))
+    endpoint.say("In a hurry, then.")
+    client = await connect()
+    await client.open(tmp_path)
+    prompt = client.ask("Think")
+    await client.until(lambda each: "in_progress" in str(each.get("update")))
+    said = await client.do("steer", text="Be quick")
+    (tmp_path / "go").touch()
+    assert said["outcome"] == "injected"
+    assert (await client.done(prompt))["stopReason"] == "end_turn"
+    assert endpoint.requests[-1].body["messages"][-1] == {"role": "user", "content": "Be quick"}
+    shown = (await client.do("shown"))["text"]
+    assert "Be quick" in shown
+    assert "In a hurry, then." in shown
+
+
+@pytest.fixture
+def steers(request: pytest.FixtureRequest) -> None:
+    """Skip clients that cannot say anything while a turn runs."""
+    if client_of(request) != "emacs agent-shell":
+        pytest.skip("this client says nothing to a running turn")

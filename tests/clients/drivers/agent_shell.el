@@ -16,6 +16,8 @@
 (defvar driver-rest "")
 (defvar driver-shell nil)
 (defvar driver-opening nil "The step that opens a session.")
+(defvar driver-wanted nil "The session that is to be opened, if it is not a new one.")
+(defvar driver-steering nil "The step that says something to a run that is on.")
 (defvar driver-prompts nil "The steps that are prompts, in their sequence.")
 (setq command-line-args-left nil
       agent-shell-session-strategy 'new
@@ -55,7 +57,8 @@
 
 (defun driver-open (id cwd &optional session)
   "Start a shell in CWD for step ID; with SESSION it shows that one."
-  (setq driver-opening id)
+  (setq driver-opening id
+        driver-wanted session)
   (let ((default-directory (file-name-as-directory cwd)))
     (setq driver-shell (agent-shell-start :config (driver-config) :session-id session)))
   (agent-shell-subscribe-to :shell-buffer driver-shell :on-event #'driver-heard-of)
@@ -84,7 +87,12 @@
     ((or 'prompt-ready 'session-restored)
      (when-let* ((id driver-opening) (session (driver-state :session :id)))
        (setq driver-opening nil)
-       (driver-done id `((sessionId . ,session)))))
+       (if (member driver-wanted (list nil session))
+           (driver-done id `((sessionId . ,session)))
+         (driver-failed id (driver-shown)))))
+    ('prompt-injected
+     (driver-done driver-steering
+                  `((outcome . ,(symbol-name (map-nested-elt event '(:data :outcome)))))))
     ('turn-complete
      (driver-done (pop driver-prompts)
                   `((stopReason . ,(map-nested-elt event '(:data :stop-reason))))))
@@ -92,6 +100,10 @@
      (let ((why (format "%s" (map-nested-elt event '(:data :message)))))
        (cond (driver-opening (driver-failed driver-opening why) (setq driver-opening nil))
              (driver-prompts (driver-failed (pop driver-prompts) why)))))))
+
+(defun driver-shown ()
+  "What is in the buffer."
+  (with-current-buffer driver-shell (buffer-substring-no-properties (point-min) (point-max))))
 
 (defun driver-text (block)
   "BLOCK of a prompt as it is typed: a text, or the name of a file with what is not one."
@@ -105,9 +117,11 @@
 (defun driver-prompt (id blocks)
   "Submit BLOCKS for step ID."
   (setq driver-prompts (append driver-prompts (list id)))
-  (with-current-buffer driver-shell
-    (agent-shell-insert :text (mapconcat #'driver-text blocks " ") :submit t :no-focus t
-                        :shell-buffer driver-shell)))
+  (let ((text (mapconcat #'driver-text blocks " ")))
+    (with-current-buffer driver-shell
+      (if (shell-maker-busy)
+          (agent-shell-prompt-queue text)
+        (agent-shell-insert :text text :submit t :no-focus t :shell-buffer driver-shell)))))
 
 (defun driver-mode (id mode)
   "Choose MODE, which is an id, for step ID."
@@ -125,10 +139,12 @@
           ("initialize" (driver-done id))
           ("new" (driver-open id (map-elt step 'cwd)))
           ("load" (driver-open id (map-elt step 'cwd) (map-elt step 'session)))
+          ("steer" (setq driver-steering id)
+           (with-current-buffer driver-shell (agent-shell-prompt-inject (map-elt step 'text))))
           ("mode" (driver-mode id (map-elt step 'mode)))
           ("prompt" (driver-prompt id (map-elt step 'blocks)))
           ("cancel" (with-current-buffer driver-shell (agent-shell-interrupt t)) (driver-done id))
-          ("shown" (driver-done id `((text . ,(with-current-buffer driver-shell (buffer-string))))))
+          ("shown" (driver-done id `((text . ,(driver-shown)))))
           ("answer" (setq driver-kind (map-elt step 'kind)) (driver-done id)))
       (error (driver-failed id (error-message-string failure))))))
 

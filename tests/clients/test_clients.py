@@ -105,6 +105,24 @@ async def test_a_session_is_loaded_by_another_process(
     assert "The answer is 42." in str(endpoint.requests[-1].body["messages"])
 
 
+async def test_a_session_is_resumed_by_another_process_without_being_told_again(
+    connect: Connect, endpoint: StrictChat, tmp_path: Path, resumes: None
+) -> None:
+    endpoint.say("The answer is 42.")
+    endpoint.say("I said 42.")
+    first = await connect()
+    await first.open(tmp_path)
+    await first.prompt("What is the answer?")
+    await first.aclose()
+    second = await connect()
+    await second.do("initialize")
+    second.session = first.session
+    await second.do("resume", cwd=str(tmp_path))
+    assert await second.prompt("What did you say?") == "end_turn"
+    assert second.text == "I said 42."
+    assert "The answer is 42." in str(endpoint.requests[-1].body["messages"])
+
+
 async def test_a_mode_decides_what_is_asked(
     connect: Connect, endpoint: StrictChat, tmp_path: Path
 ) -> None:
@@ -255,3 +273,10 @@ def steers(request: pytest.FixtureRequest) -> None:
     """Skip clients that cannot say anything while a turn runs."""
     if client_of(request) != "emacs agent-shell":
         pytest.skip("this client says nothing to a running turn")
+
+
+@pytest.fixture
+def resumes(request: pytest.FixtureRequest) -> None:
+    """Skip clients that have no word for it."""
+    if client_of(request) in ("python 0.7.1", "toad", "neovim avante", "neovim codecompanion"):
+        pytest.skip("this client loads sessions, and resumes none")

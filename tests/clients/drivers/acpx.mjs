@@ -55,6 +55,7 @@ const steps = {
   initialize: start,
   new: ({ cwd }) => client.createSession(cwd),
   load: ({ session, cwd }) => client.loadSession(session, cwd),
+  resume: ({ session, cwd }) => client.resumeSession(session, cwd),
   mode: ({ session, mode }) => client.setSessionMode(session, mode),
   prompt: ({ session, blocks }) => client.prompt(session, blocks, undefined, fill, permit),
   cancel: ({ session }) => client.cancel(session),

@@ -139,6 +139,8 @@
           ("initialize" (driver-done id))
           ("new" (driver-open id (map-elt step 'cwd)))
           ("load" (driver-open id (map-elt step 'cwd) (map-elt step 'session)))
+          ("resume" (setq agent-shell-session-restore-verbosity 'minimal)
+           (driver-open id (map-elt step 'cwd) (map-elt step 'session)))
           ("steer" (setq driver-steering id)
            (with-current-buffer driver-shell (agent-shell-prompt-inject (map-elt step 'text))))
           ("mode" (driver-mode id (map-elt step 'mode)))

@@ -44,6 +44,7 @@
                                      :write-text-file-capability t)))
       ("new" (driver-send id (acp-make-session-new-request :cwd cwd)))
       ("load" (driver-send id (acp-make-session-load-request :session-id session :cwd cwd)))
+      ("resume" (driver-send id (acp-make-session-resume-request :session-id session :cwd cwd)))
       ("mode" (driver-send id (acp-make-session-set-mode-request
                                :session-id session :mode-id (map-elt step 'mode))))
       ("prompt" (driver-send id (acp-make-session-prompt-request

@@ -89,6 +89,10 @@ class Driver:
         about = {"cwd": step["cwd"], "session_id": step["session"]}
         return await self.agent.load_session(mcp_servers=[], **about)
 
+    async def resume(self, step):
+        about = {"cwd": step["cwd"], "session_id": step["session"]}
+        return await self.agent.resume_session(mcp_servers=[], **about)
+
     async def mode(self, step):
         about = {"mode_id": step["mode"], "session_id": step["session"]}
         return await self.agent.set_session_mode(**about)

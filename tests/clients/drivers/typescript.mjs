@@ -59,6 +59,8 @@ const steps = {
   new: (context, { cwd }) => context.request(agent.session.new, { cwd, mcpServers: [] }),
   load: (context, { cwd, session: sessionId }) =>
     context.request(agent.session.load, { cwd, sessionId, mcpServers: [] }),
+  resume: (context, { cwd, session: sessionId }) =>
+    context.request(agent.session.resume, { cwd, sessionId, mcpServers: [] }),
   mode: (context, { mode: modeId, session: sessionId }) =>
     context.request(agent.session.setMode, { modeId, sessionId }),
   prompt: (context, { blocks: prompt, session: sessionId }) =>

@@ -101,20 +101,15 @@ async def test_an_agent_that_stores_no_keys_has_no_logout(tmp_path: Path) -> Non
     assert greeting["agentCapabilities"]["auth"] == {"status": {}}
 
 
-@pytest.mark.parametrize("version", [1, 2])
 async def test_a_client_that_has_asked_for_the_status_is_told_when_it_changes(
-    tmp_path: Path, home: Path, version: int
+    tmp_path: Path, home: Path
 ) -> None:
     def told() -> list[dict[str, Any]]:
         received = editor.wire.received
         return [each["params"] for each in received if each.get("method") == "auth/status_update"]
 
     editor = FakeEditor()
-    command = (CROW, "acp", "--protocol", str(version), "--model", "mistral/x")
-    async with editor.spawned(*command, cwd=tmp_path, initialize=False):
-        info = {"name": "test", "version": "1"}
-        greeting = {"protocolVersion": version, "info": info, "capabilities": {}}
-        await editor.wire.request("initialize", greeting)
+    async with editor.spawned(CROW, "acp", "--model", "mistral/x", cwd=tmp_path):
         file = home / ".config/crow/credentials.json"
         file.parent.mkdir(parents=True)
         await editor.wire.request("session/list", {})
@@ -127,5 +122,5 @@ async def test_a_client_that_has_asked_for_the_status_is_told_when_it_changes(
         await editor.wire.request("session/list", {})
         assert [each["state"] for each in told()] == ["authenticated"]
         assert told()[0]["accounts"] == [{"label": "mistral API key"}]
-        await editor.wire.request("logout" if version == 1 else "auth/logout", {})
+        await editor.wire.request("logout", {})
         assert [each["state"] for each in told()] == ["authenticated", "unauthenticated"]

@@ -180,7 +180,13 @@ def emacs(driver: str, *packages: str, oldest: int = 27) -> list[str]:
         if not (KEPT / Path(package).name).is_dir():
             pytest.skip(f"needs {Path(package).name} (github.com/{package}) in {KEPT}")
     program = shutil.which("emacs")
-    asked = [str(program), "-Q", "--batch", "--eval", f"(kill-emacs (if (< emacs-major-version {oldest}) 1 0))"]
+    asked = [
+        str(program),
+        "-Q",
+        "--batch",
+        "--eval",
+        f"(kill-emacs (if (< emacs-major-version {oldest}) 1 0))",
+    ]
     if program is None or subprocess.run(asked, stdin=subprocess.DEVNULL, check=False).returncode:
         pytest.skip(f"needs Emacs {oldest}")
     there = [word for each in packages for word in ("-L", str(KEPT / Path(each).name))]

@@ -128,7 +128,12 @@ class Responses:
     def say(self, tool: str, args: dict[str, Any], number: str) -> list[dict[str, Any]]:
         """A call, or DONE, as events."""
         text = {"type": "output_text", "text": "DONE", "annotations": []}
-        item: dict[str, Any] = {"type": "message", "id": "m", "role": "assistant", "content": [text]}
+        item: dict[str, Any] = {
+            "type": "message",
+            "id": "m",
+            "role": "assistant",
+            "content": [text],
+        }
         if tool:
             item = {"type": "function_call", "id": "fc", "call_id": number, "name": tool}
             item["arguments"] = json.dumps(args)

@@ -38,6 +38,7 @@ REQUESTS = {
     "terminal/kill": "KillTerminalRequest",
     "terminal/release": "ReleaseTerminalRequest",
     "$/cancel_request": "CancelRequestNotification",
+    "auth/status_update": "",  # the library does not know it yet
     "mcp/message": "",  # of the library's day it was another message
 }
 

@@ -137,7 +137,7 @@ async def test_a_session_that_another_process_has_open_is_said_to_be_in_use(
     await first.open(tmp_path)
     await first.prompt("Hi")
     await second.do("initialize")
-    with pytest.raises(Refused, match="in use|Couldn.t resume"):
+    with pytest.raises(Refused, match=r"in use|Couldn.t resume"):
         await second.do("load", cwd=str(tmp_path), session=first.session)
     assert await first.prompt("Are you there?") == "end_turn"
     await first.aclose()

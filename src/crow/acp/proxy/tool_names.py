@@ -2,9 +2,10 @@
 
 Facts from the sources of claude-agent-acp 0.49, codex-acp (Rust, and 1.x for Node) and Gemini CLI
 0.61, and from what Qwen Code 0.24, opencode 1.18 and Kimi Code 2.1 say: none says a tool's name in
-its question, so that is remembered from the call's updates (``name``, ``_meta.claudeCode.toolName``),
-or read from the arguments (``rawInput``), the changes that are shown, and the kind. Kimi's question
-has no arguments either: it shows them before, as the text of the call.
+its question, so that is remembered from the call's updates (``name``,
+``_meta.claudeCode.toolName``), or read from the arguments (``rawInput``), the changes that are
+shown, and the kind. Kimi's question has no arguments either: it shows them before, as the text of
+the call.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ def calls_of(told: Message) -> list[ForeignCall]:
 
 
 def shown_input(told: Message) -> Message:
-    """The arguments of a call that are shown as a text alone, while it has not ended; else empty."""
+    """The arguments of an open call, where they are shown as a text alone; else empty."""
     parts = cast("list[object]", told.get("content") or [])
     if told.get("rawInput") or told.get("status") in ("completed", "failed") or len(parts) != 1:
         return {}

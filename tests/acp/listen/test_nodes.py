@@ -19,7 +19,9 @@ from tests.acp.listen.test_draft import HELLO, Client
 from tests.acp.listen.test_node import two_clients
 from tests.postgres import postgres
 from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
 
+from crow.acp.listen.node import Node
 from crow.testing import FakeEditor
 
 __all__ = ["postgres"]
@@ -483,3 +485,20 @@ async def test_a_client_that_does_not_read_for_long_gets_all_from_another_node(
         later.wire.resume()
         assert (await turn).stop_reason == "end_turn"
         assert later.text().count("x") >= 600 * 60_000
+
+
+async def test_what_nodes_show_each_other_is_of_use_at_one_address_alone(pair: Pair) -> None:
+    node = Node(TOKEN, pair[0].bare)
+
+    async def connects(url: str, proof: str) -> bool:
+        headers = {"Authorization": f"Bearer {proof}"}
+        bare = url.replace("http", "ws", 1)
+        try:
+            async with connect(bare, additional_headers=headers):
+                return True
+        except InvalidStatus as error:
+            return error.response.status_code != 401
+
+    assert await connects(pair[0].bare, node.proof(pair[0].bare))
+    assert not await connects(pair[1].bare, node.proof(pair[0].bare))
+    assert not await connects(pair[0].bare, Node("another-token", "").proof(pair[0].bare))

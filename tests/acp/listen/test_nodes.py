@@ -14,16 +14,20 @@ from typing import Any
 
 import pytest
 from acp.exceptions import RequestError
-from tests.acp.listen.conftest import TOKEN, Server
+from tests.acp.listen.conftest import FLOOD, TOKEN, Server
 from tests.acp.listen.test_draft import HELLO, Client
 from tests.acp.listen.test_node import two_clients
 from tests.postgres import postgres
 from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
 
+from crow.acp.listen.node import Node
 from crow.testing import FakeEditor
 
 __all__ = ["postgres"]
 
+PAUSE = 12
+"""Seconds in which a client reads nothing; more than a look whether a node is there takes."""
 OVER = {"crow": {"running": False}}
 Start = Callable[..., Server]
 Pair = tuple[Server, Server]
@@ -459,3 +463,42 @@ async def test_the_typescript_library_connects_to_whichever_node(
     assert (first["stopReason"], first["cards"]) == ("end_turn", 1)
     assert (later["stopReason"], later["cards"]) == ("end_turn", 2)
     assert later["text"].startswith(first["text"])
+
+
+@pytest.mark.slow
+async def test_a_client_that_does_not_read_for_long_gets_all_from_another_node(
+    spawn: Start, tmp_path: Path
+) -> None:
+    flood = tmp_path / "flood.py"
+    flood.write_text(FLOOD.replace("range(100)", "range(600)"))
+    options = ("--allow", "Bash", "--extension", str(flood))
+    here, there = spawn(*options), spawn(*options)
+    first, later = FakeEditor(), FakeEditor()
+    async with first.dialed(here.ws), later.dialed(there.ws):
+        session = await first.new_session(tmp_path)
+        await later.connection.load_session(str(tmp_path), session, crow={"pen": True})
+        turn = asyncio.create_task(later.prompt(session, "Run `touch flood on`"))
+        await exists(tmp_path / "on")
+        later.wire.pause()
+        await asyncio.sleep(PAUSE)
+        assert not (tmp_path / "flooded").exists()
+        later.wire.resume()
+        assert (await turn).stop_reason == "end_turn"
+        assert later.text().count("x") >= 600 * 60_000
+
+
+async def test_what_nodes_show_each_other_is_of_use_at_one_address_alone(pair: Pair) -> None:
+    node = Node(TOKEN, pair[0].bare)
+
+    async def connects(url: str, proof: str) -> bool:
+        headers = {"Authorization": f"Bearer {proof}"}
+        bare = url.replace("http", "ws", 1)
+        try:
+            async with connect(bare, additional_headers=headers):
+                return True
+        except InvalidStatus as error:
+            return error.response.status_code != 401
+
+    assert await connects(pair[0].bare, node.proof(pair[0].bare))
+    assert not await connects(pair[1].bare, node.proof(pair[0].bare))
+    assert not await connects(pair[0].bare, Node("another-token", "").proof(pair[0].bare))

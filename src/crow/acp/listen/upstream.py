@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -24,8 +25,13 @@ if TYPE_CHECKING:
 
 PATIENCE = 5.0
 """Seconds for another node to be reached in."""
-PING, PONG = 5.0, 10.0
-"""Seconds between two looks whether it is still there, and for its answer; sooner than a lease."""
+PING, PONG = 5.0, 60.0
+"""Seconds between two looks whether it is still there, and for its answer.
+
+An answer comes behind all that the client has not read yet.
+"""
+UNHEARD = 8
+"""Seconds after which a machine is gone that does not even confirm what was sent to it."""
 OPEN = ("pending", "in_progress")
 
 
@@ -49,13 +55,13 @@ class Upstream:
     def __init__(
         self,
         url: str,
-        socket: ClientConnection,
+        connection: ClientConnection,
         client: Connection,
         ended: Callable[[Upstream], object],
     ) -> None:
         self.url = url
         self.running: dict[str, set[str]] = {}
-        self._socket = socket
+        self._socket = connection
         self._client = client
         self._ended = ended
         self._count = 0
@@ -82,7 +88,7 @@ class Upstream:
             raise UnreachableError(said, is_alive=True)
         try:
             async with asyncio.timeout(PATIENCE):
-                socket = await connect(
+                connection = await connect(
                     url.replace("http", "ws", 1),
                     additional_headers={"Authorization": f"Bearer {node.proof(url)}"},
                     compression=None,
@@ -92,9 +98,10 @@ class Upstream:
                     ping_timeout=PONG,
                     close_timeout=1,
                 )
+                notice_silence(connection)
                 greeting = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}
-                await socket.send(encode(greeting).decode())
-                greeted = json.loads(await socket.recv())
+                await connection.send(encode(greeting).decode())
+                greeted = json.loads(await connection.recv())
         except Exception as error:
             if not is_failure(error):
                 raise
@@ -103,7 +110,7 @@ class Upstream:
         if "error" in greeted:
             said = f"it does not take this client: {greeted['error']['message']}"
             raise UnreachableError(said, is_alive=True)
-        return cls(url, socket, client, ended)
+        return cls(url, connection, client, ended)
 
     async def request(self, method: str, params: Message, *, is_last: bool = True) -> Message:
         """Ask the other node; its result, before anything else that it says is passed on.
@@ -219,3 +226,10 @@ class Upstream:
             running = self.running.setdefault(sessionId, set())
             (running.add if update["status"] in OPEN else running.discard)(call_id)
         self._client.post(sessionId, update)
+
+
+def notice_silence(connection: ClientConnection) -> None:
+    """Have the system look whether the other machine is there, where it can."""
+    raw = connection.transport.get_extra_info("socket")
+    if raw is not None and hasattr(socket, "TCP_USER_TIMEOUT"):
+        raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNHEARD * 1000)

@@ -64,7 +64,10 @@ def team() -> Iterator[Team]:
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    class Server(ThreadingHTTPServer):
+        request_queue_size = 128
+
+    server = Server(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     made.url = f"http://127.0.0.1:{server.server_address[1]}/crow"
     yield made
@@ -140,6 +143,26 @@ async def test_what_is_not_taken_is_posted_again_by_any_worker_with_its_id(
         assert len(team.got) == 2
         team.statuses = [410]
         assert (await webhooks.test(team.url)).startswith("HTTP 410")
+
+
+@pytest.mark.slow
+async def test_many_workers_post_each_message_once(address: str, team: Team) -> None:
+    boards = [Board(address, size=2) for _ in range(4)]
+    for board in boards:
+        await board.__aenter__()
+    every = [Webhooks(board) for board in boards]
+    team.secret = await every[0].add(team.url)
+    async with boards[0].connection() as connection:
+        await connection.execute(
+            "INSERT INTO fleet_deliveries (url, type, data)"
+            " SELECT url, 'test', '{}' FROM fleet_webhooks, generate_series(1, 60)"
+        )
+    taken = 0
+    while taken < 60:
+        taken += sum(await asyncio.gather(*(each.deliver() for each in every)))
+    assert len(team.ids) == len(set(team.ids)) == 60
+    for board in boards:
+        await board.__aexit__()
 
 
 @pytest.mark.slow

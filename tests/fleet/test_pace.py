@@ -20,7 +20,7 @@ from crow.testing import ScriptedModel, text
 from crow.testing.endpoint import USAGE, Endpoint, Received, Response, delta, respond, stream
 
 pytestmark = pytest.mark.slow
-REFUSES = 15
+REFUSES = 30
 """Seconds for which the endpoint refuses, from its first request on."""
 
 

@@ -205,7 +205,7 @@ def test_people_keep_schedules_with_the_command(address: str, tmp_path: Path) ->
     assert said().startswith("no schedules; crow fleet schedule add NAME")
     added = said("add", "nightly", "30 2 * * 1-5", str(file), "--zone", BERLIN, "--budget", "5")
     assert added.startswith("nightly: At 02:30 on Monday through Friday, next at 20")
-    assert "1 tasks, next at" in said("list")
+    assert "1 task, next at" in said("list")
     assert said("pause", "nightly") == "nightly stands still\n"
     assert ", paused" in said()
     assert said("resume", "nightly") == "nightly goes on\n"

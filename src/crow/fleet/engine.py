@@ -132,11 +132,17 @@ class ProcrastinateQueue:
         return await self._manager.fetch_job([QUEUE], self._worker)
 
     async def finish(self, offer: Offer, end: End) -> None:
-        """Take an offer that was leased out of the queue."""
+        """Take an offer that was leased out of the queue; it may have been cleaned away."""
+        from procrastinate.exceptions import ConnectorException
         from procrastinate.jobs import Status
+        from psycopg.errors import RaiseException
 
         status = Status.SUCCEEDED if end == "done" else Status.FAILED
-        await self._manager.finish_job_by_id_async(offer.row, status, delete_job=True)
+        try:
+            await self._manager.finish_job_by_id_async(offer.row, status, delete_job=True)
+        except ConnectorException as error:
+            if not isinstance(error.__cause__, RaiseException):
+                raise
 
     async def is_waiting(self, rows: Sequence[int]) -> set[int]:
         """Those of some rows that nobody has leased yet."""

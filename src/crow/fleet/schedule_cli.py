@@ -61,7 +61,7 @@ async def schedule(
             for row in await schedules.ticks(name):
                 _tell(
                     row,
-                    f"{at(row['tick'])}  {row['outcome']:9}  {row['batch'] or ''}",
+                    f"{at(row['tick'], row['zone'])}  {row['outcome']:9}  {row['batch'] or ''}",
                     options,
                     out,
                 )
@@ -84,7 +84,8 @@ async def _list(schedules: Schedules, options: argparse.Namespace, out: Output) 
         next_one = "paused" if row["paused"] else f"next at {at(row['due'], row['zone'])}"
         last = f"; last {at(row['tick'], row['zone'])} {row['outcome']}" if row["tick"] else ""
         row["tasks"] = len(row["tasks"])
-        text = f"{row['name']}  {explained(row['cron'])}, {row['tasks']} tasks, {next_one}{last}"
+        count = f"{row['tasks']} task{'' if row['tasks'] == 1 else 's'},"
+        text = f"{row['name']}  {explained(row['cron'])}, {count} {next_one}{last}"
         _tell(row, text, options, out)
     if not rows and not options.json:
         out.line(f"no schedules; crow fleet schedule {FORMS['add']}")

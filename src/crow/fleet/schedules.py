@@ -167,7 +167,9 @@ class Schedules:
         """The last ticks of a schedule, newest first. Raises `FleetError` where there is none."""
         await self._known(name)
         return await self._board.database.rows(
-            "SELECT * FROM fleet_ticks WHERE schedule = %s ORDER BY tick DESC LIMIT 50", (name,)
+            "SELECT t.*, s.zone FROM fleet_ticks t JOIN fleet_schedules s ON s.name = t.schedule"
+            " WHERE s.name = %s ORDER BY tick DESC LIMIT 50",
+            (name,),
         )
 
     async def remove(self, name: str) -> None:

@@ -23,6 +23,8 @@ from crow.fleet.inbox_server import answer_of
 from crow.fleet.task import FleetError
 
 if TYPE_CHECKING:
+    import httpx2
+
     from crow.fleet.board import Board
 
 logger = logging.getLogger("crow.fleet")
@@ -123,7 +125,7 @@ class Webhooks:
             " (SELECT secret FROM fleet_webhooks w WHERE w.url = fleet_deliveries.url) AS secret",
             (url,),
         )
-        await self._deliver(row)
+        await self._deliver([row])
         found = await self._rows("SELECT said FROM fleet_deliveries WHERE id = %s", (row["id"],))
         return found[0]["said"] if found else f"HTTP {GONE}: it wants nothing more, and is removed"
 
@@ -135,10 +137,16 @@ class Webhooks:
     async def deliver(self) -> int:
         """Post what is due; how much of it was taken. Any number of workers may do so."""
         rows = await self._rows(TAKE, {"pauses": list(PAUSES), "most": AT_ONCE})
-        return sum(await asyncio.gather(*map(self._deliver, rows)))
+        return await self._deliver(rows) if rows else 0
 
-    async def _deliver(self, row: dict[str, Any]) -> bool:
-        status, said, body = await self._post(row)
+    async def _deliver(self, rows: list[dict[str, Any]]) -> int:
+        import httpx2
+
+        async with httpx2.AsyncClient(timeout=PATIENCE, follow_redirects=False) as client:
+            return sum(await asyncio.gather(*(self._one(client, row) for row in rows)))
+
+    async def _one(self, client: httpx2.AsyncClient, row: dict[str, Any]) -> bool:
+        status, said, body = await self._post(client, row)
         is_taken = 200 <= status < 300
         if status == GONE:
             logger.warning("the webhook %s wants nothing more, and is removed", row["url"])
@@ -164,7 +172,9 @@ class Webhooks:
             return str(error)
         return ""
 
-    async def _post(self, row: dict[str, Any]) -> tuple[int, str, bytes]:
+    async def _post(
+        self, client: httpx2.AsyncClient, row: dict[str, Any]
+    ) -> tuple[int, str, bytes]:
         """Post a message: the status, 0 without one, what was said in a line, and the body."""
         import httpx2
 
@@ -173,8 +183,7 @@ class Webhooks:
         headers = {"content-type": "application/json", "user-agent": "crow-fleet"}
         headers |= signed(row["secret"], row["id"], body)
         try:
-            async with httpx2.AsyncClient(timeout=PATIENCE, follow_redirects=False) as client:
-                answered = await client.post(row["url"], content=body, headers=headers)
+            answered = await client.post(row["url"], content=body, headers=headers)
         except (httpx2.HTTPError, OSError) as error:
             return 0, f"{type(error).__name__}: {error}", b""
         return answered.status_code, f"HTTP {answered.status_code}", answered.content

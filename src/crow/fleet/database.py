@@ -59,7 +59,7 @@ class Database:
         try:
             await retried(self._reach, patience=self._patience)
             await self._pool.open(wait=True, timeout=5)
-            await self._bring_up()
+            await retried(self._bring_up, patience=self._patience)
             self._queue = ProcrastinateQueue(self._pool)
             await self._queue.open()
         except (Error, PoolTimeout) as error:

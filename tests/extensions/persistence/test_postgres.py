@@ -141,6 +141,21 @@ def test_a_loop_that_blocks_keeps_its_session(postgres: Server) -> None:
     place.close()
 
 
+def test_an_append_makes_who_takes_over_wait_and_not_who_renews(postgres: Server) -> None:
+    address = postgres.database()
+    place = Postgres(address)
+    claim, writer = place.claim("s"), place.open()
+    writer.execute("BEGIN")
+    claim.guard(writer)
+    told(address, "SET lock_timeout = 200; UPDATE leases SET until = clock_timestamp()")
+    with pytest.raises(Exception, match="lock timeout"):
+        told(address, "SET lock_timeout = 200; UPDATE leases SET epoch = epoch + 1")
+    writer.execute("COMMIT")
+    writer.close()
+    claim.release()
+    place.close()
+
+
 async def test_connections_that_are_cut_are_made_again(postgres: Server) -> None:
     address = postgres.database()
     client, store = Witness(), PersistenceHook(address)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from crow.extensions.persistence.sql import Value
 
 PAGE = (
-    "WITH fence AS (SELECT 1 FROM leases WHERE session = ? AND epoch = ? FOR SHARE),"
+    "WITH fence AS (SELECT 1 FROM leases WHERE session = ? AND epoch = ? FOR KEY SHARE),"
     " page AS (SELECT key FROM sessions WHERE id = ? AND EXISTS (SELECT 1 FROM fence))"
 )
 ROWS = (

@@ -55,7 +55,9 @@ HELD = (
     "SELECT owner, who, greatest(0, extract(epoch FROM until - clock_timestamp()))::bigint, address"
     " FROM leases WHERE session = ? AND owner <> ''"
 )
-GUARD = "SELECT 1 FROM leases WHERE session = ? AND epoch = ? FOR SHARE"
+GUARD = "SELECT 1 FROM leases WHERE session = ? AND epoch = ? FOR KEY SHARE"
+"""Waits for whoever changes the epoch, and not for who renews: the epoch is part of a key."""
+
 STREAM = (
     "INSERT INTO pieces (session, lines) SELECT told.session, told.lines"
     " FROM (VALUES {marks}) AS told (session, epoch, lines) JOIN leases USING (session, epoch)"

@@ -131,7 +131,10 @@ CREATE TABLE attachment_contents (
 CREATE INDEX attachment_contents_hash ON attachment_contents (hash);
 """
 
-MIGRATIONS: tuple[str, ...] = (BEGINNING, ADDRESSES, ATTACHMENTS)
+KEYED = "CREATE UNIQUE INDEX leases_epoch ON leases (session, epoch)"
+"""Makes the epoch a part of a key: so a renewal and an append do not wait for one another."""
+
+MIGRATIONS: tuple[str, ...] = (BEGINNING, ADDRESSES, ATTACHMENTS, KEYED)
 """Step n makes version n + 1 of version n; a step that was released is never changed."""
 
 LOCK = 0x63726F77

@@ -60,7 +60,9 @@ def crow(installation: Path, tmp_path: Path) -> Run:
 
 def take_out(installation: Path, name: str) -> None:
     """Leave nothing of an extension: neither its code nor what says that it is there."""
-    home = installation / "crow" / "extensions" / name
+    room, inside, *_ = OWN[name].value.partition(":")[0].split(".")[1:]
+    home = installation / "crow" / room
+    home = home / inside if room == "extensions" else home
     (home if home.is_dir() else home.with_suffix(".py")).unlink()
     listed = installation / "crow_acp-9.dist-info" / "entry_points.txt"
     lines = listed.read_text().splitlines(keepends=True)

@@ -61,10 +61,15 @@ async def test_any_text_can_be_searched_for(store: PersistenceHook, text: str) -
     assert await ids(store, text) <= {"one", "two", "three"}
 
 
+def before(store: PersistenceHook) -> int:
+    """The rows in front of the first message: where machines share it, which one has the session."""
+    return 0 if store.attachments is None else 1
+
+
 async def test_a_find_shows_its_place(store: PersistenceHook) -> None:
     (found,) = await store.search("geändert")
     assert (found.session.title, found.snippet) == ("die Größe", "Größe geändert")
-    assert found.seq == 2
+    assert found.seq == 2 + before(store)
 
 
 async def test_a_find_can_be_limited_to_a_directory(store: PersistenceHook) -> None:
@@ -98,7 +103,7 @@ async def test_a_long_session_is_searched_to_its_end(db: Path | str) -> None:
         session = await agent.new_session()
         session.messages += [user(f"number {index}") for index in range(2500)]
     (found,) = await store.search("number 2499")
-    assert found.seq == 2499
+    assert found.seq == 2499 + before(store)
 
 
 async def test_half_a_surrogate_pair_stops_neither_the_index_nor_the_writer(db: Path | str) -> None:

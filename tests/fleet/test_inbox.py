@@ -9,6 +9,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -41,6 +42,7 @@ class Team:
         self.ids: list[str] = []
         self.statuses: list[int] = []
         self.reply = b""
+        self.read_whole = 0
         self.url = ""
 
     def took(self, headers: dict[str, str], body: bytes) -> int:
@@ -59,7 +61,9 @@ def team() -> Iterator[Team]:
             self.send_response(made.took({k.lower(): v for k, v in self.headers.items()}, body))
             self.send_header("content-length", str(len(made.reply)))
             self.end_headers()
-            self.wfile.write(made.reply)
+            with suppress(ConnectionError):
+                self.wfile.write(made.reply)
+                made.read_whole += 1
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             pass
@@ -120,6 +124,20 @@ async def test_a_question_is_posted_and_the_reply_can_answer_it(
         assert [each["type"] for each in team.got] == ["question.asked", "batch.finished"]
         assert team.got[1]["data"]["states"] == {"done": 1}
         assert [row["said"] for row in await webhooks.listed()] == ["HTTP 200"]
+
+
+@pytest.mark.slow
+async def test_a_reply_that_does_not_end_is_no_answer_and_is_not_read(
+    address: str, tmp_path: Path, team: Team
+) -> None:
+    async with Board(address) as board:
+        webhooks = Webhooks(board)
+        team.secret = await webhooks.add(team.url)
+        await ask(board, tmp_path)
+        team.reply = b'{"answer": "allow_once", "more": "' + b"x" * 50_000_000 + b'"}'
+        assert await webhooks.deliver() == 1
+        assert [job["state"] for job in await board.jobs(Where())] == ["waiting"]
+        assert team.read_whole == 0
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from crow.cli.parser import no_such
 from crow.fleet.inbox import InboxError, answer
-from crow.fleet.inbox_server import answer_of
+from crow.fleet.inbox_server import LARGEST, answer_of
 from crow.fleet.task import FleetError
 
 if TYPE_CHECKING:
@@ -183,15 +183,25 @@ class Webhooks:
         headers = {"content-type": "application/json", "user-agent": "crow-fleet"}
         headers |= signed(row["secret"], row["id"], body)
         try:
-            answered = await client.post(row["url"], content=body, headers=headers)
+            async with client.stream("POST", row["url"], content=body, headers=headers) as answered:
+                return answered.status_code, f"HTTP {answered.status_code}", await _read(answered)
         except (httpx2.HTTPError, OSError) as error:
             return 0, f"{type(error).__name__}: {error}", b""
-        return answered.status_code, f"HTTP {answered.status_code}", answered.content
 
     async def _known(self, url: str) -> None:
         there = [row["url"] for row in await self.listed()]
         if url not in there:
             raise FleetError(no_such("webhook", url, there))
+
+
+async def _read(answered: httpx2.Response) -> bytes:
+    """What an endpoint said, as far as it can be an answer: what is longer is none."""
+    body = b""
+    async for piece in answered.aiter_bytes(LARGEST):
+        body += piece
+        if len(body) > LARGEST:
+            break
+    return body
 
 
 def signed(secret: str, message: str, body: bytes, at: int | None = None) -> dict[str, str]:

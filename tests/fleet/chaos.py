@@ -35,14 +35,20 @@ WITHIN = 10.0
 """Seconds after a lease in which a job can go on elsewhere."""
 PAUSE = 0.05
 """Seconds that the model takes for an answer."""
+STUCK = 90.0
+"""Seconds without a request after which nothing moves any more; a slow machine is none."""
 
 
 class Counting(Endpoint):
     """A model that asks for the next step of a session, whichever machine it is on."""
 
+    last = 0.0
+    """When it was asked last, by the monotonic clock."""
+
     def _steps(self, received: Received) -> Response:
         if received.path.endswith("/models"):
             return super()._steps(received)
+        self.last = time.monotonic()
         messages = received.body["messages"]
         prompt = next(str(m["content"]) for m in messages if "steps" in str(m.get("content")))
         found = re.search(r"session (\d+), (\d+) steps", prompt)
@@ -142,6 +148,12 @@ class Fleet:
         for worker in self.workers:
             await worker.wait()
 
+    def kill(self) -> None:
+        """Leave nothing behind, however the play ends."""
+        for worker in self.workers:
+            if worker.returncode is None:
+                worker.send_signal(signal.SIGKILL)
+
 
 def cut(server: Server) -> None:
     """End every connection."""
@@ -169,7 +181,7 @@ async def play(sessions: int, turns: int, workers: int, seconds: float) -> list[
 async def _play(
     server: Server,
     address: str,
-    endpoint: Endpoint,
+    endpoint: Counting,
     folder: Path,
     sessions: int,
     turns: int,
@@ -186,22 +198,23 @@ async def _play(
         await board.submit("chaos", tasks)
     fleet = Fleet(address, endpoint.url, folder, max(2, 2 * sessions // workers // 3))
     began = time.monotonic()
-    for _ in range(workers):
-        await fleet.start()
-    while time.monotonic() - began < seconds:
-        await asyncio.sleep(random.uniform(0.5, 2))
-        await fleet.hurt(server)
-    hurt = time.monotonic() - began
-    async with Board(address, lease=LEASE) as board:
-        async with asyncio.timeout(600):
-            while not await _is_over(board):  # noqa: ASYNC110
-                await asyncio.sleep(0.5)
-        took = time.monotonic() - began
-        await fleet.end()
-        wrong = await check(board, address, folder, sessions, turns)
-        wrong += await recovery(board, fleet.deaths)
-        rows = await board.jobs(Where())
-        moved = sum(row["epoch"] - 1 for row in rows)
+    try:
+        for _ in range(workers):
+            await fleet.start()
+        while time.monotonic() - began < seconds:
+            await asyncio.sleep(random.uniform(0.5, 2))
+            await fleet.hurt(server)
+        hurt = time.monotonic() - began
+        async with Board(address, lease=LEASE) as board:
+            await _until_over(board, endpoint)
+            took = time.monotonic() - began
+            await fleet.end()
+            wrong = await check(board, address, folder, sessions, turns)
+            wrong += await recovery(board, fleet.deaths)
+            rows = await board.jobs(Where())
+            moved = sum(row["epoch"] - 1 for row in rows)
+    finally:
+        fleet.kill()
     print(f"{sessions} sessions of {turns} turns on {workers} workers, hurt for {hurt:.0f} s:")
     print(f"  {dict(fleet.harm)}; sessions moved {moved} times; {took:.0f} s in all")
     return wrong
@@ -235,9 +248,12 @@ def told(times: list[float]) -> str:
     return f"{p50:.1f} s (p50), {p95:.1f} s (p95), {ordered[-1]:.1f} s (most)"
 
 
-async def _is_over(board: Board) -> bool:
-    states = (await board.summary(Where()))["states"]
-    return not states.get("queued") and not states.get("running")
+async def _until_over(board: Board, endpoint: Counting) -> None:
+    """Wait until nothing is queued or at work. Raises ``TimeoutError`` where nothing moves."""
+    while (summary := await board.summary(Where()))["states"].keys() & {"queued", "running"}:
+        if time.monotonic() - endpoint.last > STUCK:
+            raise TimeoutError(f"nothing moves any more: {summary['states']}")
+        await asyncio.sleep(0.5)
 
 
 async def check(board: Board, address: str, folder: Path, sessions: int, turns: int) -> list[str]:

@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -14,6 +14,7 @@ import pytest
 
 CROW = str(Path(sys.executable).with_name("crow"))
 TOKEN = "a-token-for-tests-only"
+NOTHING: Mapping[str, str] = {}
 LINE = re.compile(r"listening on (http://\S+)")
 
 FLOOD = """
@@ -36,13 +37,19 @@ class Server:
     """``crow acp --listen``; ``http`` and ``ws`` are its URLs with the token."""
 
     def __init__(
-        self, home: Path, *options: str, token: str | None = TOKEN, store: str = ""
+        self,
+        home: Path,
+        *options: str,
+        token: str | None = TOKEN,
+        store: str = "",
+        variables: Mapping[str, str] = NOTHING,
     ) -> None:
         env = {
             "PATH": os.environ["PATH"],
             "HOME": str(home),
             "OLLAMA_HOST": "127.0.0.1:9",
             "CROW_SANDBOX": "off",
+            **variables,
         }
         if store:
             env["CROW_STORE"] = store

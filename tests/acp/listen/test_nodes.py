@@ -326,6 +326,18 @@ backend nodes
   balance roundrobin
 {nodes}
 """
+TLS = """
+frontend tls{port}
+  bind 127.0.0.1:{port} ssl crt {certificate} alpn h2,http/1.1
+  default_backend plain{port}
+backend plain{port}
+  server node 127.0.0.1:{node}
+"""
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return free.getsockname()[1]
 
 
 @pytest.fixture
@@ -336,12 +348,11 @@ def balanced(tmp_path: Path) -> Iterator[Callable[..., str]]:
         pytest.skip("haproxy is not installed")
     started = list[subprocess.Popen[bytes]]()
 
-    def run(scheme: str, *nodes: Server) -> str:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
+    def run(scheme: str, *nodes: Server, more: str = "") -> str:
+        port = free_port()
         lines = [f"  server s{n} {s.place[0]}:{s.place[1]}" for n, s in enumerate(nodes)]
         file = tmp_path / "haproxy.cfg"
-        file.write_text(HAPROXY.format(port=port, nodes="\n".join(lines)))
+        file.write_text(HAPROXY.format(port=port, nodes="\n".join(lines)) + more)
         started.append(subprocess.Popen([program, "-f", str(file)], stdin=subprocess.DEVNULL))
         while True:
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
@@ -375,6 +386,48 @@ async def test_behind_a_balancer_that_sends_each_request_elsewhere_all_is_as_wit
         await later.cancel(session)
         await later.saw("session_info_update", _meta=OVER)
         assert (await later.prompt(session, "Read the file test.txt")).stop_reason == "end_turn"
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> tuple[Path, Path]:
+    """A certificate for localhost, and a file that has its key, too."""
+    if shutil.which("openssl") is None:
+        pytest.skip("makes a certificate with openssl")
+    key, file, both = (tmp_path / name for name in ("key.pem", "certificate.pem", "both.pem"))
+    options = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2".split()
+    names = ["-subj", "/CN=nodes", "-addext", "subjectAltName=DNS:localhost"]
+    command = ["openssl", *options, "-keyout", str(key), "-out", str(file), *names]
+    subprocess.run(command, check=True, capture_output=True)
+    both.write_text(file.read_text() + key.read_text())
+    return file, both
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["http", "ws"])
+async def test_nodes_reach_each_other_by_tls_with_a_certificate_that_the_system_knows(
+    spawn: Start,
+    balanced: Callable[..., str],
+    certificate: tuple[Path, Path],
+    tmp_path: Path,
+    scheme: str,
+) -> None:
+    file, both = certificate
+    nodes, more = list[Server](), ""
+    for _ in range(2):
+        port, variables = free_port(), {"SSL_CERT_FILE": str(file)}
+        url = f"https://localhost:{port}/acp"
+        nodes.append(spawn("--node-url", url, variables=variables))
+        more += TLS.format(port=port, certificate=both, node=nodes[-1].place[1])
+    dialed = balanced(scheme, *nodes, more=more)
+    first, later = FakeEditor(), FakeEditor()
+    async with first.dialed(dialed):
+        session = await first.new_session(tmp_path)
+        for _ in range(2):  # and so at another node each time
+            later = FakeEditor()
+            async with later.dialed(dialed):
+                await later.connection.load_session(str(tmp_path), session, crow={"pen": True})
+                reply = await later.prompt(session, "Create a file called test.txt")
+                assert reply.stop_reason == "end_turn"
 
 
 @pytest.mark.slow

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +17,7 @@ import pytest
 from tests.extensions.sandbox.conftest import Command, Confined, backend, run
 
 from crow.extensions.sandbox.backend import Backend
+from crow.extensions.sandbox.bubblewrap import Bubblewrap
 from crow.extensions.sandbox.memory import remembered
 from crow.extensions.sandbox.policy import Limits, Policy
 from crow.extensions.sandbox.probe import everyone, find_backend
@@ -478,3 +481,42 @@ async def test_a_command_beside_another_one_starts_as_ever(
     assert ran.found == []
     assert (await beside).code == 0
     assert ran.output == "x\n"
+
+
+HELD_UP = """#!/bin/bash
+(
+    for file in /proc/self/fd/*; do
+        ((${{file##*/}} > 2)) && eval "exec ${{file##*/}}>&-"
+    done
+    exec {strace} -f -qq -p $$ -e trace=mount -e inject=mount:delay_exit=200000:when=1+3
+) > /dev/null 2>&1 &
+until grep -q "TracerPid:.*[1-9]" /proc/$$/status; do sleep 0.01; done
+exec {bwrap} "$@"
+"""
+"""Starts bwrap with every third mount held up for a fifth of a second."""
+
+
+@pytest.mark.slow
+async def test_a_sandbox_that_is_long_in_the_making_keeps_no_command_from_its_start(
+    root: Path, tmp_path: Path, workspace: Workspace
+) -> None:
+    """As on a machine that has too much to do; each mount is held up from outside here."""
+    found, late = backend("bubblewrap"), backend("bubblewrap")
+    assert isinstance(late, Bubblewrap)
+    strace = shutil.which("strace")
+    if strace is None:
+        pytest.skip("holds mounts up with strace")
+    slow = tmp_path / "bwrap"
+    slow.write_text(HELD_UP.format(strace=strace, bwrap=late.program))
+    slow.chmod(0o755)
+    late.program = str(slow)
+    beside = asyncio.create_task(
+        run(found, workspace(), "touch on; while [ -e on ]; do sleep .01; done")
+    )
+    while not (root / "on").exists():  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    began = time.monotonic()
+    ran = await run(late, workspace(), "echo here; rm on", 60)
+    assert (ran.output, ran.code, ran.found) == ("here\n", 0, [])
+    assert time.monotonic() - began > 3, "it was not held up"
+    await beside

@@ -6,7 +6,9 @@ connection is of stands in its id.
 
 from __future__ import annotations
 
+import logging
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from ssl import create_default_context
 from typing import TYPE_CHECKING
 
 from starlette.responses import StreamingResponse
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from crow.acp.listen.node import Node
+
+logger = logging.getLogger(__name__)
 
 SENT = ("content-type", "accept", "acp-connection-id", "acp-session-id", "last-event-id")
 ANSWERED = ("content-type", "cache-control")
@@ -55,13 +59,17 @@ class Forwarding:
         if self._client is None:
             timeout = Timeout(None, connect=PATIENCE)
             limits = Limits(max_connections=None, max_keepalive_connections=32)
-            self._client = AsyncClient(timeout=timeout, limits=limits, trust_env=False)
+            trusted = create_default_context()  # as the system, or SSL_CERT_FILE, has it
+            self._client = AsyncClient(
+                timeout=timeout, limits=limits, verify=trusted, trust_env=False
+            )
         headers = {name: request.headers[name] for name in SENT if name in request.headers}
         headers["authorization"] = f"Bearer {self._node.proof(url)}"
         try:
             asked = self._client.build_request(request.method, url, headers=headers, content=body)
             answer = await self._client.send(asked, stream=True)
-        except (HTTPError, InvalidURL):
+        except (HTTPError, InvalidURL) as error:
+            logger.warning("the node at %s cannot be reached: %s", url, error)
             return None
         told = {name: answer.headers[name] for name in ANSWERED if name in answer.headers}
         return StreamingResponse(pieces(answer), answer.status_code, told)

@@ -21,12 +21,16 @@ from crow import frozen
 from crow.extensions.sandbox.backend import Finding, Launch
 from crow.extensions.sandbox.mounts import is_below
 
-_SECONDS, _PAUSE = 2.0, 0.001
+_SECONDS, _SETTLED, _PAUSE = 30.0, 2.0, 0.001
 _NEW = ("tmpfs", "proc", "devpts", "mqueue", "devtmpfs")
 _OCTAL = re.compile(rb"\\([0-7]{3})")
 _UNDER_WAY = ("/oldroot", "/newroot")
 _CHANGED = (
     "the command was not started: another one that runs changed the workspace meanwhile; try again"
+)
+_LATE = (
+    f"the command was not started: its sandbox was not there after {_SECONDS:g} s, as on a machine"
+    " that has too much to do; try again"
 )
 
 
@@ -70,29 +74,40 @@ class Waiting:
 
     def _look(self, pid: int, told: int, go: int) -> None:
         with open(told, "rb") as file, open(go, "wb", buffering=0) as release:
-            with contextlib.suppress(OSError, ValueError, KeyError):  # it has ended
+            with contextlib.suppress(OSError, ValueError, KeyError):  # it has ended, and says why
                 child = int(json.loads(file.read())["child-pid"])
-                if self._is_right(child):
+                wrong = self._wrong(child)
+                if not wrong:
                     release.write(b"\n")
                     return
+                self._launch.found.append(Finding("", "kept", wrong))
                 os.kill(child, signal.SIGKILL)  # itself, or it would begin at the end of the pipe
-            self._launch.found.append(Finding("", "kept", _CHANGED))
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
 
-    def _is_right(self, child: int) -> bool:
-        """Whether it comes to have the mounts that were planned; it waits when it has them all."""
+    def _wrong(self, child: int) -> str:
+        """Why it may not begin; nothing where it comes to have the mounts that were planned.
+
+        It waits when it has them all. How long that takes is the machine's affair: only what stays
+        strange when they are made is somebody's doing.
+        """
         planned = {path for path, _ in self._mounts if path != "/"}
         here = [*mounts(os.getpid())]
-        until = time.monotonic() + _SECONDS
-        while time.monotonic() < until:
+        begun = {each.place for each in here}
+        now = time.monotonic()
+        until, settled = now + _SECONDS, 0.0
+        while now < until:
             found = [*mounts(child)]
             places = {each.place for each in found}
-            is_done = not any(is_below(each, _UNDER_WAY) for each in places)
-            if is_done and planned <= places and not any(self._strange(found, here)):
-                return True
+            if places != begun and not any(is_below(each, _UNDER_WAY) for each in places):
+                if planned <= places and not any(self._strange(found, here)):
+                    return ""
+                settled = settled or now
+                if now - settled > _SETTLED:
+                    return _CHANGED
             time.sleep(_PAUSE)
-        return False
+            now = time.monotonic()
+        return _LATE
 
     def _strange(self, found: list[Mount], here: list[Mount]) -> Iterator[bool]:
         """Whether each shows or gives what was not planned."""

@@ -15,15 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from crow.core.frozen import frozen
 from crow.fleet.database import Database
 from crow.fleet.pace import Pace
-from crow.fleet.queue import Offer
+from crow.fleet.queue import Housekeeping, Offer, Queue
 from crow.fleet.statements import CLAIM, COME_BY, LEAVE, OFFERED, OVERSPENT, RESCUE, SUBMIT
 from crow.fleet.task import Task, task_of
 from crow.fleet.where import Where
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
-
-    from crow.fleet.engine import ProcrastinateQueue
 
 State = Literal["queued", "running", "waiting", "done", "failed", "cancelled", "stopped"]
 OPEN = ("queued", "running", "waiting")
@@ -65,15 +63,23 @@ class Left:
 class Board:
     """The jobs in a PostgreSQL database; ``async with`` opens it.
 
-    ``patience`` is for how many seconds a database that is not there is waited for.
+    ``patience`` is for how many seconds a database that is not there is waited for; ``queue`` an
+    engine in the place of the one that is built in.
     """
 
     def __init__(
-        self, address: str, *, lease: float = LEASE, size: int = 4, patience: float = 0.0
+        self,
+        address: str,
+        *,
+        lease: float = LEASE,
+        size: int = 4,
+        patience: float = 0.0,
+        queue: Queue | None = None,
     ) -> None:
         self.address = address
         self.lease = lease
         self.database = Database(address, size=size, patience=patience)
+        self._queue = queue
         self.pace = Pace(self.database)
         self.connection = self.database.connection
         self._all = self.database.rows
@@ -86,9 +92,9 @@ class Board:
         await self.database.__aexit__()
 
     @property
-    def queue(self) -> ProcrastinateQueue:
+    def queue(self) -> Queue:
         """The engine that offers go through."""
-        return self.database.queue
+        return self._queue or self.database.queue
 
     # what people do
 
@@ -133,7 +139,8 @@ class Board:
         while number := await self.offer_due():
             many += number
             if many >= 2 * counted:
-                await self.queue.count()
+                if isinstance(self.queue, Housekeeping):
+                    await self.queue.count()
                 await self._all("ANALYZE fleet_jobs")
                 counted = many
 
@@ -286,7 +293,7 @@ class Board:
 
     async def clean(self) -> None:
         """Delete what is of no use any more: rows of the engine, and old news."""
-        while await self.queue.clean() >= MANY:
+        while isinstance(self.queue, Housekeeping) and await self.queue.clean() >= MANY:
             pass
         await self._all(
             "DELETE FROM fleet_deliveries WHERE at < clock_timestamp() - interval '7 days'"
@@ -317,14 +324,15 @@ class Board:
     async def offer_again(self) -> int:
         """Offer what an engine's row was made for that nobody will find any more; how many."""
         stale = await self._all(
-            "SELECT id, engine_row FROM fleet_jobs WHERE state = 'queued'"
+            "SELECT id, epoch, engine_row FROM fleet_jobs WHERE state = 'queued'"
             " AND offered < clock_timestamp() - %s * interval '1 second' LIMIT %s",
             (2 * self.lease, MANY),
         )
         if not stale:
             return 0
-        waiting = await self.queue.is_waiting([row["engine_row"] or 0 for row in stale])
-        lost = [row["id"] for row in stale if row["engine_row"] not in waiting]
+        offers = [Offer(row["id"], row["epoch"], row=row["engine_row"] or 0) for row in stale]
+        waiting = await self.queue.waiting(offers)
+        lost = [offer.job for offer in offers if offer.job not in waiting]
         await self._all(
             "UPDATE fleet_jobs SET offered = NULL WHERE id = ANY(%s) AND state = 'queued'", (lost,)
         )

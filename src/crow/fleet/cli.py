@@ -34,6 +34,7 @@ from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such
 from crow.fleet.board import LEASE, Board
 from crow.fleet.inbox import answer, job_of, waiting
+from crow.fleet.queue import chosen_queue
 from crow.fleet.schedule_cli import checked, schedule
 from crow.fleet.task import FleetError, Task, read_tasks
 from crow.fleet.webhook_cli import webhook
@@ -119,7 +120,10 @@ async def _with_board(
     works = options.action == "work"
     size = 4 + options.concurrency // 8 if works else 2
     patience = AWAY if works else 0.0
-    async with Board(address, lease=options.lease, size=size, patience=patience) as board:
+    queue = chosen_queue(options.concurrency)
+    async with Board(
+        address, lease=options.lease, size=size, patience=patience, queue=queue
+    ) as board:
         if options.action == "submit":
             return await submit(board, tasks, options, out)
         if options.action == "schedule":

@@ -144,14 +144,15 @@ class ProcrastinateQueue:
             if not isinstance(error.__cause__, RaiseException):
                 raise
 
-    async def is_waiting(self, rows: Sequence[int]) -> set[int]:
-        """Those of some rows that nobody has leased yet."""
+    async def waiting(self, offers: Sequence[Offer]) -> set[str]:
+        """The jobs of those offers that nobody has leased yet."""
+        jobs = {offer.row: offer.job for offer in offers}
         async with self._pool.connection() as connection:
             found = await connection.execute(
                 "SELECT id FROM procrastinate_jobs WHERE id = ANY(%s) AND status = 'todo'",
-                (list(rows),),
+                (list(jobs),),
             )
-            return {row[0] for row in await found.fetchall()}
+            return {jobs[row[0]] for row in await found.fetchall()}
 
     async def clean(self) -> int:
         """Delete rows that nobody will end any more, a part of them; how many."""
@@ -159,7 +160,9 @@ class ProcrastinateQueue:
             await connection.execute(PRUNE)
             return (await connection.execute(CLEAN, (QUEUE, MANY))).rowcount
 
-    async def listen(self, wake: Callable[[], Awaitable[None]]) -> None:
+    async def listen(
+        self, wake: Callable[[], Awaitable[None]], cancel: Callable[[str], Awaitable[None]]
+    ) -> None:
         """Call ``wake`` when there may be something to lease; until cancelled."""
 
         async def heard(**_: Any) -> None:

@@ -51,12 +51,13 @@ class InboxHook:
         """Ask all that waits, or what the job waits for whose id begins as the text behind it."""
         from crow.fleet.board import Board
         from crow.fleet.inbox import waiting
+        from crow.fleet.queue import chosen_queue
 
         address = self.store or os.environ.get("CROW_STORE", "")
         if not address.startswith(("postgresql://", "postgres://")):
             return Answer("A fleet needs a PostgreSQL database: CROW_STORE=postgresql://...")
         try:
-            async with Board(address, size=2) as board:
+            async with Board(address, size=2, queue=chosen_queue()) as board:
                 rows = await waiting(board, Where(job=ctx.args))
                 said = [line for row in rows if (line := await self._ask(ctx, board, row))]
         except (FleetError, ImportError) as error:

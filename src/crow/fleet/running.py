@@ -18,6 +18,7 @@ from crow.core.ports import NullClient, PermissionRequest, Question
 from crow.fleet.board import Board, Claimed, Left
 from crow.fleet.database import retried
 from crow.fleet.pace import limit_of
+from crow.fleet.queue import Offer
 from crow.fleet.task import FleetError
 from crow.fleet.workspace import Place
 
@@ -98,13 +99,19 @@ class FleetClient(NullClient):
 
 
 class Running:
-    """A job that this worker has. ``why`` is why it was called off; empty where it was not."""
+    """A job that this worker has by an ``offer``.
+
+    ``why`` is why it was called off; empty where it was not.
+    """
 
     order = 1000
 
-    def __init__(self, board: Board, claimed: Claimed, root: Path, build: Build) -> None:
+    def __init__(
+        self, board: Board, claimed: Claimed, root: Path, build: Build, offer: Offer
+    ) -> None:
         self.board = board
         self.claimed = claimed
+        self.offer = offer
         self.place = Place(claimed.task.workspace, root, claimed.job)
         self.why: Why = ""
         self.is_handed_back = False
@@ -126,6 +133,12 @@ class Running:
     def cost(self) -> float:
         """Dollars, as far as prices are known."""
         return self._cost
+
+    @property
+    def seq(self) -> int:
+        """Up to which record its session is stored, exclusively; zero before it has one."""
+        store: Any = self._agent.store if self._agent is not None else None
+        return store.seq(self._session) if store is not None else 0
 
     @property
     def key(self) -> tuple[str, int]:

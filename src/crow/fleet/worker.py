@@ -14,7 +14,7 @@ from typing import Any
 
 from crow.fleet.board import Board
 from crow.fleet.leases import Leases
-from crow.fleet.queue import Offer
+from crow.fleet.queue import Offer, Renewing
 from crow.fleet.running import Build, Running
 from crow.fleet.schedules import Schedules
 from crow.fleet.task import FleetError
@@ -119,10 +119,10 @@ class Worker:
             return None
         if claimed is None:
             return await self._over(offer)
-        running = Running(self.board, claimed, self.root, self._build)
+        running = Running(self.board, claimed, self.root, self._build, offer)
         loop = asyncio.get_running_loop()
         self._leases.hold(running.key, lambda why: loop.call_soon_threadsafe(running.call_off, why))
-        task = asyncio.create_task(self._see_through(running, offer), name=claimed.job)
+        task = asyncio.create_task(self._see_through(running), name=claimed.job)
         self.running[task] = running
         task.add_done_callback(self._forget)
         return None
@@ -131,7 +131,7 @@ class Worker:
         del self.running[task]
         self._news.set()
 
-    async def _see_through(self, running: Running, offer: Offer) -> None:
+    async def _see_through(self, running: Running) -> None:
         left = None
         try:
             left = await running.run()
@@ -139,7 +139,7 @@ class Worker:
             logger.exception("%s ended with an error of Crow's", running.claimed.job)
         finally:
             self._leases.drop(running.key)
-        await self._over(offer)
+        await self._over(running.offer)
         self._ended(running, left)
 
     async def _over(self, offer: Offer) -> None:
@@ -178,6 +178,9 @@ class Worker:
     async def _tick(self) -> None:
         while True:
             self._leases.alive()
+            if isinstance(queue := self.board.queue, Renewing):
+                for running in [*self.running.values()]:
+                    await queue.renew(running.offer, running.seq)
             await asyncio.sleep(1)
 
     async def _rescue(self) -> None:
@@ -217,9 +220,12 @@ class Worker:
         async def wake() -> None:
             self._news.set()
 
+        async def cancel(job: str) -> None:
+            await self.board.cancel(Where(job=job))
+
         while True:
             try:
-                await self.board.queue.listen(wake)
+                await self.board.queue.listen(wake, cancel)
             except Exception as error:  # noqa: BLE001 - the engine's; it is tried again
                 logger.info("the queue is not heard: %s", error)
                 await asyncio.sleep(1)

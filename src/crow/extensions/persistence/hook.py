@@ -134,6 +134,11 @@ class PersistenceHook:
 
     # the store
 
+    def seq(self, session: Session | None) -> int:
+        """Up to which record a session is stored, exclusively; zero for one that is not."""
+        log = None if session is None else self._known(session)
+        return 0 if log is None else log.kept
+
     @property
     def attachments(self) -> Attachments | None:
         """What extensions keep beside sessions, where machines share the store."""

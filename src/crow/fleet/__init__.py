@@ -4,3 +4,24 @@ A job is one session that runs until it stops. `board` is the table and the judg
 `queue` the port that an existing engine fills (`engine`), `worker` leases and runs, `cli` is
 ``crow fleet``.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crow._lazy import lazy
+
+if TYPE_CHECKING:
+    from crow.fleet.queue import Housekeeping as Housekeeping
+    from crow.fleet.queue import Offer as Offer
+    from crow.fleet.queue import Queue as Queue
+    from crow.fleet.queue import Renewing as Renewing
+    from crow.fleet.task import FleetError as FleetError
+
+_ROOMS = {
+    "crow.fleet.queue": "Housekeeping Offer Queue Renewing",
+    "crow.fleet.task": "FleetError",
+}
+
+if not TYPE_CHECKING:  # a checker takes any name for there where it sees one
+    __all__, __getattr__, __dir__ = lazy(__name__, _ROOMS)

@@ -1,4 +1,4 @@
-"""A `crow.fleet.queue.Queue`: Temporal says what may begin, and the table of jobs who has begun.
+"""A `crow.fleet.Queue`: Temporal says what may begin, and the table of jobs who has begun.
 
 `run_session` is the activity. It puts its offer where `lease` finds it, tells Temporal how far the
 session is, and lasts until the offer is finished.
@@ -19,8 +19,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Worker
 
-from crow.fleet.queue import Offer
-from crow.fleet.task import FleetError
+from crow.fleet import FleetError, Offer
 from crow_temporal.workflow import ACTIVITY, BEAT, RunSession
 
 HIGHEST, ORDINARY, LOWEST = 1, 3, 5

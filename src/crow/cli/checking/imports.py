@@ -19,6 +19,7 @@ PUBLIC = (
     "crow.process",
     "crow.cli",
     "crow.extensions",
+    "crow.fleet",
     "crow.testing",
 )
 """The modules of which ``docs/reference.md`` lists what they export."""

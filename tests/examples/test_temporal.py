@@ -1,4 +1,4 @@
-"""A fleet whose queue is Temporal: its activity and its workflow, run by Temporal's own library."""
+"""crow-temporal, a fleet whose queue is Temporal: its activity and its workflow, run by Temporal's own library."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from temporalio.client import WorkflowHistory
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.testing import ActivityEnvironment
 from temporalio.worker import Replayer
-from tests.fleet.conftest import Machine
+from tests.fleet.conftest import Machine, address
+from tests.postgres import postgres
 
 from crow.core.hooks.context import Context
 from crow.fleet.board import Board
@@ -29,6 +30,7 @@ from crow.fleet.task import FleetError, Task
 from crow.fleet.where import Where
 from crow.testing import call
 
+__all__ = ["address", "postgres"]
 pytestmark = pytest.mark.slow
 
 RUN = [call("Bash", command="true"), call("Bash", command="true"), "done"]

@@ -56,10 +56,16 @@ class Counting(Endpoint):
         done = sum(message["role"] == "tool" for message in messages)
         if done >= int(found[2]):
             return [PAUSE, *stream("All steps are done.", delta("stop"), USAGE)]
-        command = f"echo {found[1]}:{done} >> steps"
-        function = {"name": "Bash", "arguments": json.dumps({"command": command})}
+        function = {
+            "name": "Bash",
+            "arguments": json.dumps({"command": self.command(found[1], done)}),
+        }
         call = {"index": 0, "id": f"call_{done}", "function": function}
         return [PAUSE, *stream(delta(tool_calls=[call]), delta("tool_calls"), USAGE)]
+
+    def command(self, session: str, step: int) -> str:
+        """What a step does."""
+        return f"echo {session}:{step} >> steps"
 
 
 class Fleet:

@@ -321,6 +321,15 @@ class Launch(Protocol):
         """
         ...
 
+    @property
+    def ended(self) -> Callable[[int | None], object] | None:
+        """What is called with the exit status when nobody waits for the program any more.
+
+        None where it still runs, minus the signal where one has ended it. A launch need not have
+        this.
+        """
+        ...
+
 
 class Launcher(Protocol):
     """Says how programs are started for a model, so that they can be confined."""

@@ -22,20 +22,21 @@ def builder(store: PersistenceHook, model: str | None) -> Build:
     async def build_one(task: Task, folder: Path, running: Running) -> Agent:
         from crow.app import build
 
+        container = running.place.hook
         return build(
-            settings_of(task),
+            settings_of(task, *["sandbox"] * (container is not None)),
             cwd=folder,
             model=task.model or model,
             allow=task.allow,
             deny=task.deny,
-            hooks=[store, running],
+            hooks=[store, running, *filter(None, [container])],
         )
 
     return build_one
 
 
-def settings_of(task: Task) -> dict[str, Any]:
-    """A task's settings, without what the fleet has its own of."""
+def settings_of(task: Task, *without: str) -> dict[str, Any]:
+    """A task's settings, without what the fleet has its own of, and some extensions more."""
     extensions: dict[str, Any] = task.settings.get("extensions") or {}
-    disabled = [*extensions.get("disable", ()), *ALONE]
+    disabled = [*extensions.get("disable", ()), *ALONE, *without]
     return {**task.settings, "extensions": {**extensions, "disable": disabled}}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from crow.core.frozen import frozen
@@ -206,6 +206,14 @@ class Board:
             " WHERE job = %s ORDER BY epoch",
             (job,),
         )
+
+    async def over(self, jobs: Collection[str]) -> list[str]:
+        """Those of some jobs that neither run nor will by themselves."""
+        rows = await self._all(
+            "SELECT id FROM fleet_jobs WHERE id = ANY(%s) AND state NOT IN ('queued', 'running')",
+            (list(jobs),),
+        )
+        return [row["id"] for row in rows]
 
     async def patch(self, job: str) -> bytes | None:
         """What a session has changed in its working tree, as a patch of git's."""

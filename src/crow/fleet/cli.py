@@ -79,6 +79,7 @@ def declare(parser: Parser) -> None:
     add("--concurrency", metavar="N", type=int, default=4, help="work: sessions at once (4)")
     add("--model", metavar="NAME", help="work: for tasks that name none")
     add("--folder", metavar="DIR", type=Path, default=ROOT, help=f"work: for trees ({ROOT})")
+    add("--containers", metavar="FILE", help="work: the kinds of containers that tasks can name")
     add("--grace", metavar="SECONDS", type=float, default=30.0, help="work: for draining (30)")
     add("--until-empty", action="store_true", help="work: end when nothing is left to do")
     add("--lease", metavar="SECONDS", type=float, default=LEASE, help=argparse.SUPPRESS)
@@ -166,6 +167,7 @@ async def work(board: Board, options: argparse.Namespace, out: Output) -> int:
     """Run what is queued."""
     from crow.extensions.persistence import PersistenceHook
     from crow.fleet.agents import builder
+    from crow.fleet.containers import read_kinds
     from crow.fleet.worker import Worker
 
     store = PersistenceHook(board.address, required=True)
@@ -176,6 +178,7 @@ async def work(board: Board, options: argparse.Namespace, out: Output) -> int:
         concurrency=options.concurrency,
         grace=options.grace,
         until_empty=options.until_empty,
+        kinds=read_kinds(home(options.containers)) if options.containers else {},
         ended=lambda running, left: _tell(running, left, options, out),
     )
     loop = asyncio.get_running_loop()

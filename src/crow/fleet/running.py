@@ -15,12 +15,14 @@ from crow.core.hooks.collect import hook
 from crow.core.hooks.context import Context
 from crow.core.hooks.contexts import RequestContext
 from crow.core.ports import NullClient, PermissionRequest, Question
+from crow.extensions.container import ContainerError
 from crow.fleet.board import Board, Claimed, Left
+from crow.fleet.containers import Kinds
 from crow.fleet.database import retried
 from crow.fleet.pace import limit_of
 from crow.fleet.queue import Offer
 from crow.fleet.task import FleetError
-from crow.fleet.workspace import Place
+from crow.fleet.workspace import NONE, Place
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
@@ -44,6 +46,7 @@ GO_ON = (
     "ran then has an unknown outcome, and your folder is as it was after the last turn that was "
     "kept."
 )
+ANEW = " The container that commands run in is a new one, too: only your folder is as before."
 ANSWERED = "You were waiting for a person. {said}\n\nGo on with your task."
 
 Why = Literal["", "lost", "cancelled", "drained", "question", "budget", "turns"]
@@ -107,12 +110,18 @@ class Running:
     order = 1000
 
     def __init__(
-        self, board: Board, claimed: Claimed, root: Path, build: Build, offer: Offer
+        self,
+        board: Board,
+        claimed: Claimed,
+        root: Path,
+        build: Build,
+        offer: Offer,
+        kinds: Kinds = NONE,
     ) -> None:
         self.board = board
         self.claimed = claimed
         self.offer = offer
-        self.place = Place(claimed.task.workspace, root, claimed.job)
+        self.place = Place(claimed.task.workspace, root, claimed.job, kinds)
         self.why: Why = ""
         self.is_handed_back = False
         self.question: dict[str, Any] | None = None
@@ -228,7 +237,10 @@ class Running:
             last = self.claimed.answers[-1]
             said = f"To “{last['text']}” the answer was: {last['answer']}."
             return ANSWERED.format(said=said)
-        return None if self._has_said_all() else GO_ON
+        if self._has_said_all():
+            return None
+        container = self.place.container
+        return GO_ON + ANEW if container is not None and container.is_new else GO_ON
 
     def _has_said_all(self) -> bool:
         """True where the last thing that was said is an answer, and wants no tool."""
@@ -356,6 +368,7 @@ class Running:
             return None
         is_used = isinstance(error, SessionInUse)
         is_fatal = isinstance(error, FleetError) or (self._is_last and not is_used)
+        is_fatal |= isinstance(error, ContainerError) and self.claimed.tries > 1
         if isinstance(error, CrowError) and not is_fatal:
             return Left("queued", None, None, self._cost, self._turns, counts=not is_used)
         said = str(error) if isinstance(error, CrowError) else repr(error)

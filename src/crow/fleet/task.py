@@ -24,13 +24,16 @@ class Workspace:
     """Where a session works: a ``folder`` as it is, or a working tree of a ``git`` repository.
 
     ``git`` is a path or an address, ``ref`` what the tree begins with; ``push`` brings what the
-    session has committed or changed to the branch ``crow/ID`` of that repository.
+    session has committed or changed to the branch ``crow/ID`` of that repository. Commands run in a
+    ``container`` of a kind that the workers know, of an ``image`` where the kind lets one choose.
     """
 
     folder: str = ""
     git: str = ""
     ref: str = "HEAD"
     push: bool = False
+    container: str = ""
+    image: str = ""
 
 
 @frozen
@@ -76,7 +79,14 @@ TYPES: dict[str, type | tuple[type, ...]] = {
     "max_cost": (int, float),
     "tries": int,
 }
-WORKSPACE: dict[str, type] = {"folder": str, "git": str, "ref": str, "push": bool}
+WORKSPACE: dict[str, type] = {
+    "folder": str,
+    "git": str,
+    "ref": str,
+    "push": bool,
+    "container": str,
+    "image": str,
+}
 
 
 def read_tasks(path: Path, text: str | None = None) -> list[Task]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from crow.fleet.board import Board
+from crow.fleet.containers import Kinds, sweep
 from crow.fleet.leases import Leases
 from crow.fleet.queue import Offer, Renewing
 from crow.fleet.running import Build, Running
@@ -20,6 +21,7 @@ from crow.fleet.schedules import Schedules
 from crow.fleet.task import FleetError
 from crow.fleet.webhooks import AT_ONCE, Webhooks
 from crow.fleet.where import Where
+from crow.fleet.workspace import NONE
 
 logger = logging.getLogger("crow.fleet")
 
@@ -43,6 +45,7 @@ class Worker:
         concurrency: int = 4,
         grace: float = 30.0,
         until_empty: bool = False,
+        kinds: Kinds = NONE,
         ended: Callable[[Running, Any], None] = lambda _, __: None,
     ) -> None:
         self.board = board
@@ -54,6 +57,7 @@ class Worker:
         self._build = build
         self._ended = ended
         self._until_empty = until_empty
+        self._kinds = kinds
         self._schedules = Schedules(board)
         self._webhooks = Webhooks(board)
         self._leases = Leases(board.address, board.lease)
@@ -95,6 +99,7 @@ class Worker:
             (self._schedule, POLL),
             (self._tell, POLL),
             (self.board.clean, HOUR),
+            (self._sweep, HOUR),
         ]
 
     async def _fill(self) -> bool:
@@ -119,7 +124,7 @@ class Worker:
             return None
         if claimed is None:
             return await self._over(offer)
-        running = Running(self.board, claimed, self.root, self._build, offer)
+        running = Running(self.board, claimed, self.root, self._build, offer, self._kinds)
         loop = asyncio.get_running_loop()
         self._leases.hold(running.key, lambda why: loop.call_soon_threadsafe(running.call_off, why))
         task = asyncio.create_task(self._see_through(running), name=claimed.job)
@@ -201,6 +206,10 @@ class Worker:
         await self._webhooks.look()
         while await self._webhooks.deliver() == AT_ONCE:
             pass
+
+    async def _sweep(self) -> None:
+        """Remove containers that nobody needs, of this machine or wherever they are made."""
+        await sweep(self._kinds, self.board)
 
     async def _schedule(self) -> None:
         """Submit what schedules want; each worker looks, and each tick is submitted once."""

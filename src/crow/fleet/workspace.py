@@ -3,6 +3,9 @@
 All trees of a repository on one machine share one store of objects, a bare mirror. What a session
 changes is kept as a patch with the job, so that it can go on where there is only the mirror. Git
 runs without hooks and asks nobody.
+
+What a container has written is a stranger's, also to Git: that is told which repository it is, and
+looks into no other one that lies in the tree, whose settings can name programs.
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from crow.extensions.container import Container, ContainerHook
+from crow.fleet.containers import Kinds, kind_of, named
 from crow.fleet.task import FleetError, Workspace
 
 LONGEST = 16 * 2**20
@@ -21,19 +26,24 @@ LONGEST = 16 * 2**20
 QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false")
 BASE = "base "
 """What the first line of a patch begins with; the commit that it is against follows."""
+NONE: Kinds = {}
 IDENTITY = ("-c", "user.name=Crow", "-c", "user.email=crow@localhost")
 
 
 class Place:
     """The workspace of one job on this machine."""
 
-    def __init__(self, recipe: Workspace, root: Path, job: str) -> None:
+    def __init__(self, recipe: Workspace, root: Path, job: str, kinds: Kinds = NONE) -> None:
         self.recipe = recipe
+        self.hook: ContainerHook | None = None
+        self.container: Container | None = None
+        self._kinds = kinds
         self.job = job
         self.folder = Path(recipe.folder) if recipe.folder else root / "trees" / job
         self._root = root
         self._mirror = root / "mirrors" / hashlib.sha256(recipe.git.encode()).hexdigest()[:16]
         self._base = ""
+        self._git_dir = ""
         self._kept = b""
 
     @property
@@ -47,7 +57,21 @@ class Place:
         return f"crow/{self.job[:12]}"
 
     async def prepare(self, patch: bytes | None) -> None:
-        """Make the folder as the session left it. Raises `FleetError`."""
+        """Make the folder as the session left it, and its container, or find that one.
+
+        Raises `FleetError`, and `ContainerError` where a container cannot be had.
+        """
+        if self.recipe.container:
+            self.hook = kind_of(self._kinds, self.recipe)
+        await self._prepare_folder(patch)
+        if self.hook is not None:
+            shown = [str(self._mirror)] * self.is_tree
+            folder = str(self.folder)
+            self.container = Container(self.hook, named(self.job), folder, shown=shown)
+            self.hook.use(self.container)
+            await self.container.start()
+
+    async def _prepare_folder(self, patch: bytes | None) -> None:
         if not self.is_tree:
             if self.recipe.folder and not self.folder.is_dir():
                 raise FleetError(f"there is no folder {self.folder} on this machine")
@@ -59,6 +83,8 @@ class Place:
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         tree = ("worktree", "add", "-f", "-B", self.branch, str(self.folder), self._base)
         await self._git(self._mirror, *tree)
+        found = await self._git(self.folder, "rev-parse", "--absolute-git-dir")
+        self._git_dir = found.decode().strip()
         if patch:
             await self._git(self.folder, "apply", "--binary", "--whitespace=nowarn", stdin=patch)
             self._kept = patch
@@ -73,7 +99,7 @@ class Place:
         with tempfile.TemporaryDirectory() as folder:
             env = {"GIT_INDEX_FILE": os.path.join(folder, "index")}  # noqa: PTH118
             await self._git(self.folder, "read-tree", self._base, env=env)
-            await self._git(self.folder, "add", "--all", env=env)
+            await self._git(self.folder, "add", "--all", *await self._own(), env=env)
             diff = ("diff", "--cached", "--binary", "--no-ext-diff", self._base)
             patch = f"{BASE}{self._base}\n".encode() + await self._git(self.folder, *diff, env=env)
         if (
@@ -89,8 +115,8 @@ class Place:
         """Bring what changed to a branch of the repository; its name, empty where nothing did."""
         if not (self.is_tree and self.recipe.push):
             return ""
-        await self._git(self.folder, "add", "--all")
-        if await self._git(self.folder, "status", "--porcelain"):
+        await self._git(self.folder, "add", "--all", *await self._own())
+        if await self._git(self.folder, "status", "--porcelain", "--ignore-submodules=all"):
             await self._git(self.folder, *IDENTITY, "commit", "--quiet", "-m", title or "Work")
         head = (await self._git(self.folder, "rev-parse", "HEAD")).decode().strip()
         if head == self._base:
@@ -99,8 +125,15 @@ class Place:
         await self._git(self.folder, "push", "--quiet", "--force", self.recipe.git, target)
         return self.branch
 
+    async def _own(self) -> list[str]:
+        """What is this repository's, as paths for Git: all but other ones in a container's tree."""
+        found = await asyncio.to_thread(_nested, self.folder) if self.container else []
+        return ["--", ".", *(f":(exclude,literal){path}" for path in found)]
+
     async def remove(self) -> None:
-        """Take the tree away; a folder that somebody named stays."""
+        """Take the container and the tree away; a folder that somebody named stays."""
+        if self.container is not None:
+            await self.container.stop()
         if self.is_tree:
             await self._discard()
 
@@ -136,9 +169,11 @@ class Place:
     async def _git(
         self, folder: Path, *args: str, stdin: bytes = b"", env: dict[str, str] | None = None
     ) -> bytes:
+        own = ("--git-dir", self._git_dir, "--work-tree", str(folder))
+        where = own if self._git_dir and folder == self.folder else ()
         try:
             program = await asyncio.create_subprocess_exec(
-                *("git", *QUIET, *args),
+                *("git", *QUIET, *where, *args),
                 cwd=folder,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
@@ -152,6 +187,17 @@ class Place:
             said = err.decode(errors="replace").strip().splitlines() or ["it failed"]
             raise FleetError(f"git {args[0]} in {folder}: {said[-1]}")
         return out
+
+
+def _nested(folder: Path) -> list[str]:
+    """The folders below one that are repositories of their own."""
+    found: list[str] = []
+    for path, names, files in os.walk(folder):
+        if path != str(folder) and ".git" in (*names, *files):
+            found.append(os.path.relpath(path, folder))
+            names.clear()
+        names[:] = [name for name in names if name != ".git"]
+    return found
 
 
 def _base_of(patch: bytes) -> str:

@@ -38,6 +38,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
         self._open = {1, 2}
         self._launch = ExitStack()
         self._ask: Callable[[int], bool] | None = None
+        self._ended: Callable[[int | None], object] | None = None
         self._transport: asyncio.SubprocessTransport | None = None
 
     async def start(
@@ -80,7 +81,8 @@ class ChildProcess(asyncio.SubprocessProtocol):
         try:
             launch = self._launch.enter_context(launcher.launch(argv, cwd, env))
             self._mark = self._mark or mark_of(launch.env)
-            self._ask = getattr(launch, "ask", None)  # newer than some launchers
+            self._ask = getattr(launch, "ask", None)  # newer than some launchers, as is the next
+            self._ended = getattr(launch, "ended", None)
             files = tuple(launch.pass_fds)
             await self._spawn(launch.argv, cwd, launch.env, stdin, files, launch.restrict)
             if launch.started is not None:
@@ -246,6 +248,9 @@ class ChildProcess(asyncio.SubprocessProtocol):
 
     def close(self) -> None:
         """Let go of the pipes; the program ends where it still runs, its children may go on."""
+        ended, self._ended = self._ended, None
+        if ended is not None:
+            ended(self.code)
         self._launch.close()
         if self._transport is None:
             return

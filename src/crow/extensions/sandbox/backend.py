@@ -55,6 +55,7 @@ class Launch:
     restrict: Callable[[], None] | None = None
     started: Callable[[int], None] | None = None
     ask: Callable[[int], bool] | None = None
+    ended: Callable[[int | None], None] | None = None
     found: list[Finding] = field(default_factory=list[Finding])
     refused: list[str] = field(default_factory=list[str])
 

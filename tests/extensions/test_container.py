@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import os
 import shutil
 import subprocess
 import tarfile
@@ -24,7 +25,8 @@ ENTERED = {"start": "true", "exec": "setsid -w env -C $cwd $env", "variable": "$
 
 
 def agent_of(*script: Any, **options: Any) -> Agent:
-    hook = ContainerHook(**{**ENTERED, **options})
+    made: dict[str, Any] = {**ENTERED, **options}
+    hook = ContainerHook(**made)
     return Agent(ScriptedModel(*script), hooks=[hook], tools=builtin())
 
 
@@ -122,6 +124,39 @@ def is_alive(pid: int) -> bool:
         return False
 
 
+async def test_what_a_process_has_left_running_there_that_died_ends_before_another_goes_on(
+    tmp_path: Path,
+) -> None:
+    agent = agent_of(call("Bash", command="echo here"), "ok")
+    async with agent:
+        session = await agent.new_session(str(tmp_path))
+        left, other = [
+            await asyncio.create_subprocess_exec(
+                "sleep", "300", env={**os.environ, "CROW_COMMAND": of}
+            )
+            for of in (f"crow-{session.id}/x", "crow-another/x")
+        ]
+        await agent.prompt(session, "Go")
+        assert "here" in str(session.messages[-2]["content"])
+        assert await left.wait() == -9
+        assert other.returncode is None
+        other.kill()
+        await other.wait()
+
+
+async def test_one_that_was_taken_away_is_made_anew(tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    options = {
+        "start": f"touch {there}",
+        "exec": f"""sh -c 'test -e {there} && exec "$$@"' sh""",
+        "stop": "true",
+    }
+    runs = [call("Bash", command=each) for each in (f"rm {there}", "echo lost", "echo found")]
+    *_, lost, found = await answers(agent_of(*runs, "ok", **options), tmp_path)
+    assert lost.startswith("Exit code 1")
+    assert found.strip() == "found"
+
+
 async def test_a_command_that_times_out_is_asked_to_end_inside(tmp_path: Path) -> None:
     script = "trap 'echo asked > asked; exit' TERM; while :; do sleep 0.01; done"
     (said,) = await answers(agent_of(call("Bash", command=script, timeout=300), "ok"), tmp_path)
@@ -138,7 +173,8 @@ async def test_judges_that_count_on_the_sandbox_are_not_deceived(tmp_path: Path)
     def on_session_start(ctx: Any) -> None:
         SANDBOX.set(ctx, Held())  # type: ignore[arg-type]
 
-    hook = ContainerHook(**ENTERED)
+    made: dict[str, Any] = {**ENTERED}
+    hook = ContainerHook(**made)
     model = ScriptedModel(call("Bash", command="touch ran"), "ok")
     agent = Agent(model, hooks=[hook, on_session_start], tools=builtin())
     (said,) = await answers(agent, tmp_path)
@@ -150,7 +186,8 @@ async def test_the_model_is_told_what_its_commands_run_in(tmp_path: Path) -> Non
     from crow.extensions import SystemPromptHook
 
     model = ScriptedModel("ok")
-    hooks = [SystemPromptHook(), ContainerHook(**ENTERED, image="python:3.13")]
+    made: dict[str, Any] = {**ENTERED, "image": "python:3.13"}
+    hooks = [SystemPromptHook(), ContainerHook(**made)]
     async with Agent(model, hooks=hooks, tools=builtin()) as agent:
         await agent.run("Hi")
     assert "in a container of the image python:3.13" in str(model.asked[0]["messages"][0])

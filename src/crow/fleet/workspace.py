@@ -78,7 +78,7 @@ class Place:
             self.folder.mkdir(parents=True, exist_ok=True)
             return
         newest = await self._update_mirror()
-        await self._discard()
+        await self._discard(emptied=self.folder.is_dir())  # which a container may have mounted
         self._base = _base_of(patch) if patch else newest
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         tree = ("worktree", "add", "-f", "-B", self.branch, str(self.folder), self._base)
@@ -137,8 +137,8 @@ class Place:
         if self.is_tree:
             await self._discard()
 
-    async def _discard(self) -> None:
-        await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)
+    async def _discard(self, *, emptied: bool = False) -> None:
+        await asyncio.to_thread(_empty if emptied else _remove, self.folder)
         if self._mirror.exists():
             await self._git(self._mirror, "worktree", "prune")
 
@@ -187,6 +187,19 @@ class Place:
             said = err.decode(errors="replace").strip().splitlines() or ["it failed"]
             raise FleetError(f"git {args[0]} in {folder}: {said[-1]}")
         return out
+
+
+def _remove(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _empty(folder: Path) -> None:
+    """Take away what is in a folder, and leave it itself."""
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            _remove(path)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def _nested(folder: Path) -> list[str]:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from signal import SIGKILL
 from string import Template
 from typing import Protocol
 
@@ -14,6 +15,16 @@ from crow import CrowError
 POLL = 0.5
 LONGEST = 300
 """Characters of what a command has said that an error repeats."""
+MARK = "CROW_COMMAND"
+"""The variable in each command's environment that no other command has."""
+END = r"""
+for found in $(grep -lsF -e "$1" /proc/[0-9]*/environ); do
+    found=${found#/proc/}
+    kill -s "$2" "${found%/environ}" 2>/dev/null
+done
+exit 0
+"""
+"""Ends what carries a mark; nothing but a shell and grep is needed."""
 
 
 class ContainerError(CrowError):
@@ -61,16 +72,27 @@ class Container:
         self._written = {folder, *paths}
         self._paths = [*dict.fromkeys([folder, *paths, *shown])]
         self._starting = asyncio.Lock()
+        self._begun = False
+        self.is_sure = False
 
     async def start(self) -> None:
-        """Find it, or make it; ``is_new`` says which. Raises `ContainerError`."""
+        """Find it, or make it; ``is_new`` says which. Raises `ContainerError`.
+
+        Where it was found by a process that is new to it, commands that run there yet are ended:
+        whoever has started them is gone. While it ``is_sure`` to be there nobody looks.
+        """
         async with self._starting:
-            if await self._answers():
+            if self.is_sure:
                 return
-            await self.stop()  # one that has ended has the name yet
-            await _run(self.words("start"), self._text("input", self.recipe.input))
-            self.is_new = True
-            await self._wait()
+            if await self._answers():
+                if not self._begun:
+                    await _said(self.inside(ending(self.marked(), SIGKILL)))
+            else:
+                await self.stop()  # one that has ended has the name yet
+                await _run(self.words("start"), self._text("input", self.recipe.input))
+                self.is_new = True
+                await self._wait()
+            self._begun = self.is_sure = True
 
     async def _wait(self) -> None:
         """Wait until it answers, which takes some programs longer than starting it."""
@@ -89,8 +111,13 @@ class Container:
 
     async def stop(self) -> None:
         """Remove it, where it is there."""
+        self.is_sure = False
         if self.recipe.stop:
             await _said(self.words("stop"))
+
+    def marked(self, command: str = "") -> str:
+        """The variable of a command of this container; without one how that of each begins."""
+        return f"{MARK}={self.name}/{command}"
 
     def inside(
         self, argv: Sequence[str], cwd: str = "", variables: Mapping[str, str] | None = None
@@ -132,6 +159,11 @@ class Container:
             "gid": str(os.getgid()),
         }
         return _substituted(what, text, values)
+
+
+def ending(mark: str, number: int) -> list[str]:
+    """What sends a signal, inside, to all whose environment has a mark."""
+    return ["sh", "-c", END, "sh", mark, str(int(number))]
 
 
 async def listed(recipe: Recipe) -> list[str]:

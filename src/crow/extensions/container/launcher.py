@@ -17,19 +17,12 @@ from dataclasses import dataclass
 from signal import SIGKILL
 from typing import TYPE_CHECKING
 
+from crow.extensions.container.container import ending
+
 if TYPE_CHECKING:
     from crow.extensions.container.container import Container
 
-MARK = "CROW_COMMAND"
 PATIENCE = 30.0
-END = r"""
-for found in $(grep -lsF -e "$1" /proc/[0-9]*/environ); do
-    found=${found#/proc/}
-    kill -s "$2" "${found%/environ}" 2>/dev/null
-done
-exit 0
-"""
-"""Ends what carries a mark; nothing but a shell and grep is needed."""
 
 
 @dataclass
@@ -56,9 +49,9 @@ class ContainerLauncher:
     @contextmanager
     def launch(self, argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> Generator[Launch]:
         """How a command line of the shell is started. Raises `ContainerError`."""
-        mark = uuid.uuid4().hex
+        mark = self._container.marked(uuid.uuid4().hex)
         variables = {name: env[name] for name in self._passed if name in env}
-        command = ["env", f"{MARK}={mark}", self._shell, *argv[1:]]
+        command = ["env", mark, self._shell, *argv[1:]]
         words = self._container.inside(command, cwd, variables)
 
         def ask(number: int) -> bool:
@@ -66,6 +59,7 @@ class ContainerLauncher:
             return True
 
         def ended(code: int | None) -> None:
+            self._container.is_sure = self._container.is_sure and code == 0
             if code is None or code < 0:
                 self._end(mark, SIGKILL)
 
@@ -73,8 +67,7 @@ class ContainerLauncher:
 
     def _end(self, mark: str, number: int) -> None:
         """End what carries a mark, beside everything else."""
-        shell = ["sh", "-c", END, "sh", f"{MARK}={mark}", str(int(number))]
-        argv = self._container.inside(shell)
+        argv = self._container.inside(ending(mark, number))
         threading.Thread(target=_quietly, args=[argv], name="crow container", daemon=True).start()
 
 

@@ -379,3 +379,19 @@ async def test_rows_of_the_engine_that_nobody_will_end_are_deleted(
         machine = Machine(board, tmp_path, lambda _: ["done"])
         assert await machine.run() == ["done"] * 2
         assert await rows(board) == 0
+
+
+async def test_a_worker_that_begins_while_the_database_restarts_waits_for_it(
+    postgres: Server, tmp_path: Path
+) -> None:
+    server = Server()
+    try:
+        async with Board(server.database(), patience=30) as board:
+            await board.submit("b", [Task("edit", key="k")])
+            await asyncio.to_thread(server.stop)
+            machine = Machine(board, tmp_path, lambda _: ["done"])
+            running = asyncio.create_task(machine.run())
+            await asyncio.to_thread(server.start)
+            assert await running == ["done"]
+    finally:
+        server.remove()

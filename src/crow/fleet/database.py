@@ -39,8 +39,8 @@ class Database:
 
     def __init__(self, address: str, *, size: int = 4, patience: float = 0.0) -> None:
         self.address = address
+        self.patience = patience
         self._size = size
-        self._patience = patience
         self._pool: AsyncConnectionPool[Any] | None = None
         self._queue: ProcrastinateQueue | None = None
 
@@ -57,11 +57,11 @@ class Database:
             open=False,
         )
         try:
-            await retried(self._reach, patience=self._patience)
+            await retried(self._reach, patience=self.patience)
             await self._pool.open(wait=True, timeout=5)
-            await retried(self._bring_up, patience=self._patience)
+            await retried(self._bring_up, patience=self.patience)
             self._queue = ProcrastinateQueue(self._pool)
-            await self._queue.open()
+            await retried(self._queue.open, patience=self.patience)
         except (Error, PoolTimeout) as error:
             await self.__aexit__()
             why = str(error).strip().partition("\n")[0]

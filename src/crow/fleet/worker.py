@@ -10,10 +10,11 @@ import socket
 import uuid
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from crow.fleet.board import Board
 from crow.fleet.containers import Kinds, sweep
+from crow.fleet.database import retried
 from crow.fleet.leases import Leases
 from crow.fleet.queue import Offer, Renewing
 from crow.fleet.running import Build, Running
@@ -24,6 +25,8 @@ from crow.fleet.where import Where
 from crow.fleet.workspace import NONE
 
 logger = logging.getLogger("crow.fleet")
+
+T = TypeVar("T")
 
 POLL = 5.0
 """Seconds between two looks at the queue where nothing was heard."""
@@ -78,7 +81,7 @@ class Worker:
             *(asyncio.create_task(self._again(*each)) for each in self._chores()),
         ]
         try:
-            await self._come_by()  # who refuses is known before anything is asked
+            await self._waited(self._come_by)  # who refuses is known before anything is asked
             while not self._draining:
                 self._news.clear()
                 if await self._fill() and self._until_empty and await self._is_over():
@@ -163,8 +166,12 @@ class Worker:
     async def _is_over(self) -> bool:
         if self.running:
             return False
-        states = (await self.board.summary(Where()))["states"]
-        return not states.get("queued") and not states.get("running")
+        summary = await self._waited(lambda: self.board.summary(Where()))
+        return not summary["states"].keys() & {"queued", "running"}
+
+    async def _waited(self, work: Callable[[], Awaitable[T]]) -> T:
+        """What the database says, which may be away for a while."""
+        return await retried(work, patience=self.board.database.patience)
 
     async def _finish(self) -> None:
         """Let what runs come to its end for a while, then to that of its turn; then cut it off."""

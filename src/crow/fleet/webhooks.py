@@ -55,15 +55,19 @@ FROM over JOIN (
 """
 SPENT = """
 WITH over AS (
-    UPDATE fleet_batches b SET told_spent = true
-    WHERE NOT told_spent AND budget <= (SELECT sum(cost) FROM fleet_jobs j WHERE j.batch = b.name)
-    RETURNING name, budget
+    UPDATE fleet_batches b SET told_spent = true FROM (
+        SELECT batch, sum(cost) AS cost FROM fleet_jobs WHERE batch IN (
+            SELECT name FROM fleet_batches WHERE NOT told_spent AND budget IS NOT NULL
+        ) GROUP BY batch
+    ) n WHERE n.batch = b.name AND NOT told_spent AND budget <= n.cost
+    RETURNING name, budget, n.cost
 )
 INSERT INTO fleet_deliveries (url, type, data)
-SELECT w.url, 'batch.budget_spent', jsonb_build_object('batch', name, 'budget', budget,
-    'cost', (SELECT sum(cost) FROM fleet_jobs WHERE batch = name))
+SELECT w.url, 'batch.budget_spent',
+    jsonb_build_object('batch', name, 'budget', budget, 'cost', cost)
 FROM over CROSS JOIN fleet_webhooks w
 """
+"""Each batch is added up once in it: costs that a planner expects to be high are compiled first."""
 TAKE = """
 UPDATE fleet_deliveries d SET tries = tries + 1,
     due = clock_timestamp() + (%(pauses)s::float8[])[d.tries + 1] * interval '1 second'

@@ -1,9 +1,11 @@
-"""The plugins in use: of settings, of Claude Code's installation, and of ``.crow/plugins``."""
+"""The plugins in use, and what else people bring along that they have for other agents."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from crow.app.loading import in_a_line
 from crow.app.rules import place_of
@@ -12,7 +14,15 @@ from crow.project.plugins import Plugin, PluginError, installed, is_plugin, read
 from crow.project.settings import HookFile, HookSettings
 from crow.settings import Settings, Source
 
+if TYPE_CHECKING:
+    from crow.project.elsewhere import Brought
+
 FOLDER = Path(".crow", "plugins")
+OTHERS = ("codex", "opencode", "pi", "cursor")
+THEIRS = (".codex", ".config/opencode", ".opencode", ".pi", ".cursor")
+"""Where other agents keep things in a home."""
+NAMED = ("CODEX_HOME", "XDG_CONFIG_HOME", "PI_CODING_AGENT_DIR")
+"""The variables that name other places for them."""
 OFF, ONLY = "disableAllHooks", "allowManagedHooksOnly"
 
 
@@ -112,3 +122,30 @@ def servers_of(plugins: list[Plugin]) -> dict[str, object]:
         for plugin in plugins
         for name, server in plugin.servers.items()
     }
+
+
+def brought_of(settings: Settings) -> Sequence[Brought]:
+    """What people have for other agents, as far as a trusted project brings it.
+
+    Most have nothing: that costs a look for each folder, and nothing more is imported.
+    """
+    home, project = Path.home(), Path(settings.project or os.devnull)
+    wanted = [name for name in OTHERS if settings.other_agents.get(name, True)]
+    if not wanted or not (any(map(os.environ.get, NAMED)) or _is_any_there(home, project)):
+        return ()
+    from crow.project.elsewhere import Place, brought_along
+
+    place = Place(home, project if settings.project and project != home else None)
+    found = brought_along(place, wanted)
+    if settings.trusted:
+        return found
+    return [
+        each for each in found if not each.is_project or each.kind in ("skills", "instructions")
+    ]
+
+
+def _is_any_there(home: Path, project: Path) -> bool:
+    from crow.project.trust import FOREIGN, FOREIGN_FILES
+
+    theirs = (f"{project}/{name}" for name in (*FOREIGN, *FOREIGN_FILES))
+    return any(map(os.path.exists, (*(f"{home}/{name}" for name in THEIRS), *theirs)))

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
 
 from crow import Arg, Context, Key, Point, PromptSection, Session, ToolContext, frozen, mutable
+from crow.project import project_of
 
 if TYPE_CHECKING:
-    from crow import Agent, CwdContext
+    from crow import Agent, CwdContext, ProjectSettings
 
 NAME = "instructions"
 ORDER = 500
@@ -120,8 +121,16 @@ class InstructionsHook:
     _: KW_ONLY
     user: Sequence[str | Path] = ("~/.crow", "~/.claude")
     """The user's folders."""
+    files: Sequence[str | Path] = ()
+    """Further files of the user's."""
     limit: Annotated[int, Arg(minimum=0)] = 40_000
     """Characters of one file."""
+
+    @classmethod
+    def options_from(cls, settings: ProjectSettings, own: Mapping[str, Any]) -> dict[str, Any]:
+        """The options, with the files that people have for other agents."""
+        theirs = [each.path for each in settings.brought if each.kind == NAME]
+        return {**own, "files": [*own.get("files", ()), *theirs]} if theirs else {**own}
 
     def init_agent(self, agent: Agent) -> None:
         """Add the section and the event."""
@@ -215,9 +224,14 @@ class InstructionsHook:
             for name in self.names:
                 yield from reading.read(Path(os.path.expanduser(folder)) / name, None)
         folders = project_folders(Path(cwd))
+        top = folders[0].resolve()
+        for file in (Path(os.path.expanduser(each)) for each in self.files):
+            project = project_of(cwd)
+            border = project.resolve() if file.is_relative_to(project) else None
+            yield from reading.read(file, border)
         for folder in folders:
             for name in self.names:
-                yield from reading.read(folder / name, folders[0].resolve())
+                yield from reading.read(folder / name, top)
         for rule, _, root in self._rules(reading, cwd):
             if rule.patterns is None:
                 yield from reading.read(rule.path, root)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from crow._lazy import lazy
 
 if TYPE_CHECKING:
+    from crow.project.elsewhere.thing import Brought as Brought
     from crow.project.files import read_secrets as read_secrets
     from crow.project.files import write_atomically as write_atomically
     from crow.project.files import write_secrets as write_secrets
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from crow.project.use import use_front_matter as use_front_matter
 
 _ROOMS = {
+    "crow.project.elsewhere.thing": "Brought",
     "crow.project.files": "read_secrets write_atomically write_secrets",
     "crow.project.frontmatter": "FrontMatter",
     "crow.project.home": "state_directory",

@@ -24,7 +24,18 @@ MARKS = (".crow", ".claude", ".git")
 HOMES = (".claude", ".crow", ".agents")
 WATCHED = ("settings.json", "settings.toml", "settings.local.json", "settings.local.toml")
 WATCHED_FOLDERS = ("extensions", "hooks", "skills", "agents", "commands", "plugins")
-TELLING = frozenset({".json", ".toml", ".md"})
+FOREIGN = {
+    ".codex": (("config.toml",), ("prompts", "skills", "agents")),
+    ".opencode": (
+        ("opencode.json", "opencode.jsonc"),
+        ("command", "commands", "agent", "agents", "skill", "skills"),
+    ),
+    ".pi": ((), ("prompts", "skills")),
+    ".cursor": (("mcp.json",), ("commands", "skills", "agents")),
+}
+"""Of other agents' folders the files and folders that Crow uses, too."""
+FOREIGN_FILES = ("opencode.json", "opencode.jsonc")
+TELLING = frozenset({".json", ".jsonc", ".toml", ".md"})
 """Of the watched files, those that can name scripts."""
 MOST_LINKED = 5_000
 """Files behind a link to a folder that are looked at; what lies beyond them is not trusted."""
@@ -133,8 +144,14 @@ def _said(project: Path) -> Iterator[Path]:
         for inner in filter(Path.is_dir, (folder / name for name in WATCHED_FOLDERS)):
             seen = None if inner.name == "extensions" else set[str]()
             yield from sorted(filter(_counts, _below(inner, os.path.realpath(project), seen)))
-    if (project / ".mcp.json").is_file():
-        yield project / ".mcp.json"
+    for name in (".mcp.json", *FOREIGN_FILES):
+        if (project / name).is_file():
+            yield project / name
+    for name, (files, folders) in FOREIGN.items():
+        if (folder := project / name).is_dir():
+            yield from (folder / each for each in files if (folder / each).is_file())
+            for inner in filter(Path.is_dir, map(folder.joinpath, folders)):
+                yield from sorted(filter(_counts, _below(inner, os.path.realpath(project), set())))
 
 
 def _below(folder: Path, project: str, seen: set[str] | None) -> Iterator[Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ from crow.events import CommandsChanged
 from crow.extensions.commands.builtin import REQUEST, builtin_commands
 from crow.extensions.commands.directories import ADD_DIR, CD, DIRECTORY_ADDED
 from crow.extensions.commands.naming import missing, typed
-from crow.extensions.commands.recipe import Recipe, Recipes, Scope, Stamp, stamps
+from crow.extensions.commands.recipe import Recipe, Recipes, Scope, Stamp, stamps, told
 from crow.project import Plugin, is_trusted, placeholder_values, project_of
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
         TurnContext,
     )
     from crow.messages import Content
+    from crow.project import Brought
 
 FOLDERS = (Path(".crow", "commands"), Path(".claude", "commands"))
 MODEL = "commands model"
@@ -85,7 +87,8 @@ class CommandsHook:
     what a command prints, ``@path`` adds a file, ``${CLAUDE_PROJECT_DIR}`` and its like are put in.
     These run through the tools and their permissions like calls of the model's; ``allowed-tools``
     permits nothing. Files are looked at before every prompt; changes are told to the client.
-    Those of ``plugins`` are ``/plugin:name``, and ``/name`` where only one can be meant. Of a name
+    Those of ``plugins`` are ``/plugin:name``, and ``/name`` where only one can be meant; those
+    ``brought`` along from other agents are called as there, where nothing else is. Of a name
     that no command has the user is told, and the model is not asked.
     """
 
@@ -100,7 +103,9 @@ class CommandsHook:
         *,
         paths: Iterable[str | Path] = (),
         plugins: Iterable[Plugin] = (),
+        brought: Iterable[Brought] = (),
     ) -> None:
+        self._brought = [each for each in brought if each.kind in (self.name, "command")]
         self.folders = tuple(map(Path, folders))
         self._paths = [Path(os.path.expanduser(path)).absolute() for path in paths]
         self._plugins = list(plugins)
@@ -108,7 +113,7 @@ class CommandsHook:
     @classmethod
     def options_from(cls, settings: ProjectSettings, own: Mapping[str, Any]) -> dict[str, Any]:
         """The options, with the plugins in use."""
-        return {**own, "plugins": settings.plugins}
+        return {**own, "plugins": settings.plugins, "brought": settings.brought}
 
     def add_folder(self, path: str | Path) -> None:
         """Look for commands in one more folder that the user trusts, after all others."""
@@ -187,7 +192,8 @@ class CommandsHook:
         """Offer what the files say now; True where that is something else than before."""
         index: CommandIndex = ctx.cache.setdefault(self.name, CommandIndex())
         places = list(self._places(ctx.cwd))
-        now = stamps(folder for folder, *_ in places)
+        theirs = (each.path for each in self._brought if each.kind == self.name)
+        now = stamps((*(folder for folder, *_ in places), *theirs))
         is_late = index.left_out is not None and is_trusted(index.left_out)
         if now == index.stamps and not is_late:
             return False
@@ -198,6 +204,8 @@ class CommandsHook:
             take_back()
         taken = ctx.agent.commands_of(ctx.session)
         for name, recipe in recipes.named.items():
+            if name in taken and recipe.another:
+                continue
             if name in taken:
                 recipes.problems.append(f"{recipe.path}: there is a command /{name} already")
             else:
@@ -227,6 +235,7 @@ class CommandsHook:
         own = Recipes()
         for folder, scope, plugin in places:
             (own if scope == "project" else recipes).read(folder, scope, plugin)
+        self._take_brought(recipes)
         project = project_of(ctx.cwd)
         # Asked when all is read: what was read is what is trusted.
         trusted = not (own.named or own.problems) or is_trusted(project)
@@ -236,9 +245,20 @@ class CommandsHook:
         untrusted = f"the commands of {project} are left out: it is not trusted (crow trust)"
         return Recipes(recipes.named, [untrusted, *recipes.problems])
 
+    def _take_brought(self, recipes: Recipes) -> None:
+        """Add what is brought along from other agents; a name that is taken is nobody's fault."""
+        for each in self._brought:
+            scope: Scope = "project" if each.is_project else "user"
+            if each.kind == self.name:
+                recipes.read(each.path, scope, another=each.agent)
+                continue
+            with suppress(ValueError):
+                recipe = told(each)
+                recipes.named.setdefault(recipe.name, recipe)
+
     def _command(self, recipe: Recipe) -> Command:
-        told = f"{recipe.description} ({recipe.plugin.name if recipe.plugin else recipe.scope})"
-        return Command(recipe.name, told, partial(self._run, recipe), recipe.hint)
+        described = f"{recipe.description} ({recipe.origin})"
+        return Command(recipe.name, described, partial(self._run, recipe), recipe.hint)
 
     async def _run(self, recipe: Recipe, ctx: CommandContext) -> str | Answer:
         """Make a prompt of a custom command."""

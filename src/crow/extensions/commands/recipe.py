@@ -13,7 +13,7 @@ from crow import CrowError, frozen, mutable
 from crow.project import Plugin, fill_placeholders
 
 if TYPE_CHECKING:
-    from crow.project import FrontMatter
+    from crow.project import Brought, FrontMatter
 
 LONGEST = 100_000
 DESCRIPTION = 100
@@ -24,7 +24,8 @@ _PIECE = (
     r"|(?:(?<=\s)|^)!`(?P<line>[^`\n]+)`"
     r"|(?<![\w`@./-])@(?P<file>(?:\\ |[^\s`\"'<>()\[\],;])+)"
 )
-_ARGUMENT = r"\$(?:ARGUMENTS(?:\[(\d+)\])?|([1-9])(?!\d)|([A-Za-z_]\w*))"
+_ARGUMENT = r"\$(?:ARGUMENTS(?:\[(\d+)\])?|([1-9])(?!\d)|([A-Za-z_]\w*)|(@)|\{@:(\d+)(?::(\d+))?\})"
+_GIVEN = r"([A-Za-z_]\w*)=(.*)"
 
 Scope = Literal["project", "user", "plugin"]
 Stamp = tuple[str, int, int]
@@ -42,7 +43,8 @@ class Piece:
 class Recipe:
     """A custom command. ``model`` is the one that is to answer, None for the session's own.
 
-    ``arguments`` are the names that the file gives them. ``plugin`` is the one that brings it.
+    ``arguments`` are the names that the file gives them. ``plugin`` is the one that brings it,
+    ``another`` the agent that it is brought along from.
     """
 
     name: str
@@ -54,6 +56,15 @@ class Recipe:
     path: Path
     arguments: tuple[str, ...] = ()
     plugin: Plugin | None = None
+    another: str = ""
+
+    @property
+    def origin(self) -> str:
+        """Where it is from, in few words."""
+        home = Path.home()
+        path = f"~/{self.path.relative_to(home)}" if self.path.is_relative_to(home) else self.path
+        brought = f"{self.another}, {path}" if self.another else self.scope
+        return self.plugin.name if self.plugin else brought
 
     def pieces(self, args: str, values: Mapping[str, str] | None = None) -> list[Piece]:
         """The text with the arguments in it. What an argument looks like does not matter.
@@ -61,7 +72,8 @@ class Recipe:
         ``$ARGUMENTS`` is all of them; ``$ARGUMENTS[0]``, ``$1`` to ``$9`` and ``$name`` are single
         ones as a shell splits them. Arguments that no place is for follow the text. Where nothing
         was typed and the file speaks of no arguments, ``$1`` is a shell's or awk's. ``values`` are
-        what ``${CLAUDE_...}`` stands for.
+        what ``${CLAUDE_...}`` stands for. In pi's ``$@`` is all of them, too, and ``${@:2}`` those
+        from the second on; in Codex' ``$NAME`` is what was typed as ``NAME=value``.
         """
         words = _words(args)
         body = fill_placeholders(self.body, values or {}, self.plugin)
@@ -77,10 +89,15 @@ class Recipe:
 
     def _argument(self, match: re.Match[str], args: str, words: list[str]) -> str:
         """What stands in the place of an argument; other names with a ``$`` are left alone."""
-        index, number, name = match.groups()
+        index, number, name, every, start, count = match.groups()
+        if every or start:
+            return self._slice(match[0], args, words, start, count)
+        given = self._given(words)
         is_other = number and not (words or self.hint or self.arguments)
-        if is_other or (name is not None and name not in self.arguments):
+        if is_other or (name is not None and name not in (*self.arguments, *given)):
             return match[0]
+        if name in given:
+            return given[name]
         if name is not None:
             at = self.arguments.index(name)
         elif (index or number) is None:
@@ -88,6 +105,21 @@ class Recipe:
         else:
             at = int(index) if index else int(number) - 1
         return words[at] if at < len(words) else ""
+
+    def _slice(
+        self, written: str, args: str, words: list[str], start: str | None, count: str | None
+    ) -> str:
+        """What ``$@`` and its like stand for; a shell's where the file is not one of pi's."""
+        if self.another != "pi":
+            return written
+        first = max(int(start or 1), 1) - 1
+        end = None if count is None else first + int(count)
+        return " ".join(words[first:end]) if start else args
+
+    def _given(self, words: list[str]) -> dict[str, str]:
+        """The arguments that were typed with their names; in Codex' files alone."""
+        found = (re.fullmatch(_GIVEN, word, re.DOTALL) for word in words)
+        return {it[1]: it[2] for it in found if it} if self.another == "codex" else {}
 
 
 def _pieces(body: str) -> Iterator[Piece]:
@@ -120,17 +152,19 @@ class Recipes:
     named: dict[str, Recipe] = field(default_factory=dict[str, Recipe])
     problems: list[str] = field(default_factory=list[str])
 
-    def read(self, folder: Path, scope: Scope, plugin: Plugin | None = None) -> None:
+    def read(
+        self, folder: Path, scope: Scope, plugin: Plugin | None = None, another: str = ""
+    ) -> None:
         """Add the commands of a folder; of one name the first one counts."""
         for path in files(folder):
             try:
-                recipe, fault = read(path, folder, scope, plugin)
+                recipe, fault = read(path, folder, scope, plugin, another)
             except (CrowError, OSError, ValueError, RecursionError) as error:
                 reason = getattr(error, "strerror", None) or error
                 self.problems.append(f"{path} is no command: {' '.join(str(reason).split())}")
                 continue
             self.named.setdefault(recipe.name, recipe)
-            if fault and plugin is None:
+            if fault and plugin is None and not another:
                 self.problems.append(f"{path}: {fault}, so it counts for nothing")
 
 
@@ -159,8 +193,20 @@ def stamps(folders: Iterable[Path]) -> list[Stamp]:
     return found
 
 
+def told(brought: Brought) -> Recipe:
+    """The command that another agent's settings file describes. Raises ``ValueError``."""
+    table, name = brought.value, brought.name.replace("/", ":")
+    if not re.fullmatch(NAME, name):
+        raise ValueError(f"{name!r} cannot be typed as a name")
+    body = str(table["template"]).strip()
+    described = str(table.get("description") or _first_line(body or "-"))
+    scope: Scope = "project" if brought.is_project else "user"
+    line = " ".join(described.split())
+    return Recipe(name, line, "", body, None, scope, brought.path, another=brought.agent)
+
+
 def read(
-    path: Path, folder: Path, scope: Scope, plugin: Plugin | None = None
+    path: Path, folder: Path, scope: Scope, plugin: Plugin | None = None, another: str = ""
 ) -> tuple[Recipe, str]:
     """The command of a file, and what is wrong with its front matter.
 
@@ -186,7 +232,7 @@ def read(
     if not body:
         raise ValueError("it is empty")
     # A model that a file for another agent names is not meant for this one.
-    theirs = plugin is not None or ".claude" in folder.parts
+    theirs = plugin is not None or bool(another) or ".claude" in folder.parts
     recipe = Recipe(
         name,
         _line(front, "description") or _first_line(body),
@@ -197,6 +243,7 @@ def read(
         path,
         tuple(front.names("arguments") or ()),
         plugin,
+        another,
     )
     return recipe, front.fault
 

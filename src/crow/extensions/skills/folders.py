@@ -15,8 +15,11 @@ from crow.project import Plugin
 
 if TYPE_CHECKING:
     from crow import Agent
+    from crow.project import Brought
 
 Stamp = tuple[str, int, int]
+DEEPEST = 4
+"""Folders in folders in which skills of another agent's are looked for."""
 
 
 @frozen
@@ -24,7 +27,7 @@ class SkillFolder:
     """A folder of skills.
 
     A project's lies below the directory ``base``, and nothing of it may lead out of ``border``.
-    One of a ``plugin`` may be a skill itself.
+    One of a ``plugin`` may be a skill itself. One of ``another`` agent's may have folders in it.
     """
 
     folder: Path
@@ -32,12 +35,12 @@ class SkillFolder:
     base: Path | None = None
     border: Path | None = None
     plugin: Plugin | None = None
+    another: str = ""
 
     def stamps(self) -> Iterator[Stamp]:
         """Every SKILL.md by path, time of its last change and size; nothing for no folder."""
         try:
-            with os.scandir(self.folder) as entries:
-                names = sorted(each.name for each in entries if not each.name.startswith("."))
+            names = self._deep() if self.another else self._names()
         except OSError:
             return
         for name in ("", *names) if self.plugin else names:
@@ -47,6 +50,21 @@ class SkillFolder:
             except OSError:
                 continue
             yield path, status.st_mtime_ns, status.st_size
+
+    def _names(self) -> list[str]:
+        with os.scandir(self.folder) as entries:
+            return sorted(each.name for each in entries if not each.name.startswith("."))
+
+    def _deep(self) -> list[str]:
+        """The folders that have a skill, however deep they are."""
+        found: list[str] = []
+        for place, folders, files in os.walk(self.folder, followlinks=True):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            if FILE in files or place.count(os.sep) - str(self.folder).count(os.sep) > DEEPEST:
+                folders.clear()
+            if FILE in files:
+                found.append(os.path.relpath(place, self.folder))
+        return found
 
 
 def places(
@@ -65,6 +83,13 @@ def of_plugins(plugins: Sequence[Plugin]) -> Iterator[SkillFolder]:
     for plugin in plugins:
         for folder in plugin.parts.get("skills", ()):
             yield SkillFolder(folder, "plugin", plugin=plugin)
+
+
+def of_another(brought: Brought) -> SkillFolder:
+    """The place of what is brought along from another agent."""
+    base = brought.path.parent.parent if brought.is_project else None
+    scope: Scope = "project" if brought.is_project else "user"
+    return SkillFolder(brought.path, scope, base, base, another=brought.agent)
 
 
 def project_chain(cwd: Path, home: Path) -> list[Path]:

@@ -1,16 +1,14 @@
-"""The files of other agents: TOML, JSON and JSON with comments, and folders of Markdown."""
+"""The files of other agents: TOML, JSON and JSON with comments."""
 
 from __future__ import annotations
 
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from crow.cli.moving.row import Place, Row, Table
-
+Table = dict[str, Any]
 TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 TRAILING = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])', re.DOTALL)
 
@@ -23,7 +21,10 @@ def read(path: Path) -> Table:
         return {}
     if path.suffix == ".toml":
         return tomllib.loads(text)
-    return table(json.loads(plain(text) or "{}"))
+    try:
+        return table(json.loads(plain(text) or "{}"))
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
 
 
 def plain(text: str) -> str:
@@ -49,20 +50,3 @@ def texts(value: object) -> list[str]:
 def pairs(value: object) -> dict[str, str]:
     """A table of texts."""
     return {name: str(each) for name, each in table(value).items()}
-
-
-def folders(place: Place, kind: str, user: Sequence[str], project: Sequence[str]) -> Iterator[Row]:
-    """Folders of commands or skills: the user's are read where they are from now on."""
-    for path in (place.home / each for each in user):
-        if count := _count(path):
-            why = f"{count} files, read where they are"
-            value, to = [str(path)], ("extensions", kind, "paths")
-            yield Row(kind, "taken", why, place.shown(path), to, value)
-    for path in (place.project / each for each in project):
-        if count := _count(path):
-            why = f"the project's: move or link its {count} files to .crow/{kind}"
-            yield Row(kind, "left out", why, place.shown(path))
-
-
-def _count(folder: Path) -> int:
-    return sum(1 for _ in folder.glob("**/*.md")) if folder.is_dir() else 0

@@ -1,4 +1,4 @@
-"""Conversations of elsewhere: those of Claude Code and of Codex on this machine, and files."""
+"""Conversations of elsewhere: those that other programs have on this machine, and files."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import uuid
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,9 +18,9 @@ from crow.cli.stored import able
 from crow.core.errors import SessionError
 from crow.text import columns, one_line, shorten
 from crow.transcripts import Transcript, UnknownTranscriptError, read
-from crow.transcripts.finding import conversations, named
+from crow.transcripts.finding import Found, conversations, named
 from crow.transcripts.moving import moved, whole
-from crow.transcripts.transcript import stamp, text_in
+from crow.transcripts.transcript import Object, stamp, text_in
 
 if TYPE_CHECKING:
     from crow.core.session import Store
@@ -60,21 +61,50 @@ def list_foreign(options: argparse.Namespace, out: Output, age: Any) -> None:
     if not shown and not options.json:
         where = "" if options.all else f" in {cwd}; --all looks in every directory"
         of = f" with {' '.join(options.words)!r}" if words else ""
-        out.line(f"Claude Code and Codex have no conversation{of}{where}")
+        out.line(f"Claude Code, Codex, opencode and pi have no conversation{of}{where}")
 
 
 async def bring_in(store: Store, options: argparse.Namespace, out: Output) -> None:
     """Store a conversation of elsewhere as a session, for this machine's folders."""
-    add = able(store, "add")
     paths = [_pair(each) for each in options.map]
-    text = _text(options.words[0])
+    cwd = str(directory(options)) if options.cwd != HERE else ""
+    head, rows = await _kept(store, _text(options.words[0]), options.words[0], paths, cwd)
+    session_id = str(head["id"])
+    if options.json:
+        out.verbatim(json.dumps({"id": session_id, "cwd": head["cwd"], "records": len(rows)}))
+        return
+    out.line(f"{session_id[:SHORT]} in {head['cwd']}: {len(rows)} records")
+    out.line(f'crow run --resume {session_id[:SHORT]} "..." goes on', "dim")
+
+
+async def brought_in(store: Store, start: str) -> str:
+    """The session of another program's conversation whose id begins so; empty where there is none.
+
+    It is stored now, unless that has been done before. Raises `SessionError` where it cannot be.
+    """
+    found = named(Path.home(), os.environ, start)
+    if len(found) != 1:
+        return ""
+    text = _read(found[0])
+    made = read(text)
+    if isinstance(made, Transcript) and await _is_there(store, made.session_id):
+        return made.session_id
+    head, _ = await _kept(store, text, start, (), "")
+    return str(head["id"])
+
+
+async def _kept(
+    store: Store, text: str, word: str, paths: Sequence[tuple[str, str]], cwd: str
+) -> tuple[Object, list[Object]]:
+    """The session that a text was stored as, in ``cwd`` where that is given, and its rows."""
+    add = able(store, "add")
     try:
         made = read(text)
     except UnknownTranscriptError as error:
-        raise SessionError(f"{options.words[0]}: {error}") from None
+        raise SessionError(f"{word}: {error}") from None
     head, rows = moved(text if isinstance(made, str) else made.lines(), paths)
     was = text_in(head.get("cwd"))
-    if options.cwd != HERE and (cwd := str(directory(options))) != was:
+    if cwd not in ("", was):
         head, rows = moved(whole(head, rows), [(was, cwd)] if was else [])
         head["cwd"] = cwd
     here = Path(text_in(head.get("cwd")))
@@ -82,15 +112,11 @@ async def bring_in(store: Store, options: argparse.Namespace, out: Output) -> No
         raise SessionError(
             f"its folder is not here: {was or '(unknown)'}; --map {was or 'OLD'}=NEW, or --cwd DIR"
         )
-    session_id = str(head.get("id") or uuid.uuid4().hex)
-    if isinstance(made, str) and await _is_there(store, session_id):
-        session_id = uuid.uuid4().hex  # an export of what is stored here: a copy
-    await add(session_id, head, rows)
-    if options.json:
-        out.verbatim(json.dumps({"id": session_id, "cwd": head["cwd"], "records": len(rows)}))
-        return
-    out.line(f"{session_id[:SHORT]} in {head['cwd']}: {len(rows)} records")
-    out.line(f'crow run --resume {session_id[:SHORT]} "..." goes on', "dim")
+    head["id"] = str(head.get("id") or uuid.uuid4().hex)
+    if isinstance(made, str) and await _is_there(store, head["id"]):
+        head["id"] = uuid.uuid4().hex  # an export of what is stored here: a copy
+    await add(head["id"], head, rows)
+    return head, rows
 
 
 async def _is_there(store: Store, session_id: str) -> bool:
@@ -122,8 +148,12 @@ def _text(word: str) -> str:
             many = f"{len(found)} conversations begin with {word!r}: give more of the id"
             none = f"there is no file {word!r}, and no conversation of that id"
             raise SessionError(many if found else f"{none} (crow sessions foreign --all)")
-        path = found[0]
+        return _read(found[0])
+    return _read(Found(0, path))
+
+
+def _read(found: Found) -> str:
     try:
-        return path.read_text("utf-8", "replace")
+        return found.text
     except OSError as error:
-        raise SessionError(f"{path} cannot be read: {error.strerror}") from error
+        raise SessionError(f"{found.path} cannot be read: {error.strerror}") from error

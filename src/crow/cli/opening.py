@@ -98,10 +98,10 @@ async def _opened(
         named = {"id": options.session_id, "mode": options.mode}
         given: dict[str, Any] = {name: value for name, value in named.items() if value}
         return await agent.new_session(cwd, client=client, directories=beside, **given)
-    from crow.cli.stored import able, stored, whole_id
+    from crow.cli.stored import able, stored
 
     store = stored(agent)
-    known = await (whole_id(store, options.resume) if options.resume else latest(store, cwd))
+    known = await (meant(store, options.resume) if options.resume else latest(store, cwd))
     if options.fork_session:
         known = await able(store, "fork")(known)
     more = {"directories": beside} if beside else {}
@@ -109,6 +109,18 @@ async def _opened(
     session.mode = options.mode or session.mode
     session.model = None if options.model else session.model
     return session
+
+
+async def meant(store: Store, start: str) -> str:
+    """The id of the session that is meant, which may be another program's conversation."""
+    from crow.cli.stored import WHOLE, ids, whole_id
+
+    if len(start) != WHOLE and not await ids(store, start):
+        from crow.cli.importing import brought_in
+
+        if found := await brought_in(store, start):
+            return found
+    return await whole_id(store, start)
 
 
 async def refuse_known(agent: Agent, session_id: str) -> None:

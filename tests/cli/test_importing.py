@@ -28,7 +28,7 @@ def foreign(crow: Crow, home: Path) -> Path:
 async def test_conversations_of_others_are_listed_and_searched(here: Here, foreign: Path) -> None:
     del foreign
     none = await here("sessions", "foreign")
-    assert "Claude Code and Codex have no conversation in " in none.out
+    assert "Claude Code, Codex, opencode and pi have no conversation in " in none.out
     listed = (await here("sessions", "foreign", "--all")).out.splitlines()
     assert sorted(line.split()[0] for line in listed) == ["5e55", "c0de"]
     assert all(line.endswith(f"[{CWD}]") for line in listed)

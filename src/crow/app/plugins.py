@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,8 +21,8 @@ FOLDER = Path(".crow", "plugins")
 OTHERS = ("codex", "opencode", "pi", "cursor")
 THEIRS = (".codex", ".config/opencode", ".opencode", ".pi", ".cursor")
 """Where other agents keep things in a home."""
-NAMED = ("CODEX_HOME", "XDG_CONFIG_HOME", "PI_CODING_AGENT_DIR")
-"""The variables that name other places for them."""
+NAMED = (("CODEX_HOME", "."), ("XDG_CONFIG_HOME", "opencode"), ("PI_CODING_AGENT_DIR", "."))
+"""The variables that name other places for them, and the folder there."""
 OFF, ONLY = "disableAllHooks", "allowManagedHooksOnly"
 
 
@@ -124,28 +124,32 @@ def servers_of(plugins: list[Plugin]) -> dict[str, object]:
     }
 
 
-def brought_of(settings: Settings) -> Sequence[Brought]:
-    """What people have for other agents, as far as a trusted project brings it.
+def brought_of(settings: Settings, *, trusted: bool | None = None) -> Sequence[Brought]:
+    """What people have for other agents, as far as a project is ``trusted``: as the settings say.
 
     Most have nothing: that costs a look for each folder, and nothing more is imported.
     """
     home, project = Path.home(), Path(settings.project or os.devnull)
-    wanted = [name for name in OTHERS if settings.other_agents.get(name, True)]
-    if not wanted or not (any(map(os.environ.get, NAMED)) or _is_any_there(home, project)):
+    if not any(map(os.path.exists, _places_of_others(home, project))):
         return ()
     from crow.project.elsewhere import Place, brought_along
 
+    wanted = [name for name in OTHERS if settings.other_agents.get(name, True)]
     place = Place(home, project if settings.project and project != home else None)
     found = brought_along(place, wanted)
-    if settings.trusted:
+    if settings.trusted if trusted is None else trusted:
         return found
     return [
         each for each in found if not each.is_project or each.kind in ("skills", "instructions")
     ]
 
 
-def _is_any_there(home: Path, project: Path) -> bool:
+def _places_of_others(home: Path, project: Path) -> Iterable[str]:
+    """Where something could be; a list, for every start looks."""
     from crow.project.trust import FOREIGN, FOREIGN_FILES
 
-    theirs = (f"{project}/{name}" for name in (*FOREIGN, *FOREIGN_FILES))
-    return any(map(os.path.exists, (*(f"{home}/{name}" for name in THEIRS), *theirs)))
+    return [
+        *[f"{home}/{name}" for name in THEIRS],
+        *[f"{project}/{name}" for name in (*FOREIGN, *FOREIGN_FILES)],
+        *[f"{os.environ[name]}/{folder}" for name, folder in NAMED if name in os.environ],
+    ]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from crow import Arg, Context, Key, Point, PromptSection, Session, ToolContext, frozen, mutable
+from crow.keys import INSTRUCTION_FILES
 from crow.project import project_of
 
 if TYPE_CHECKING:
@@ -147,6 +148,7 @@ class InstructionsHook:
     async def _section(self, agent: Agent, session: Session) -> str:
         reading = READING.set(session, InstructionLoader(self.limit))
         found = list(self._files(reading, session.cwd))
+        INSTRUCTION_FILES.set(session, {str(each.path): len(each.text) for each in found})
         await self._tell(Context(agent, session), reading, found)
         rules = (rule for rule, *_ in self._rules(reading, session.cwd))
         offered = [f"- {rule.path}: {rule.description}" for rule in rules if rule.is_offered]

@@ -440,7 +440,8 @@ async def test_context_names_the_files_whose_text_is_in_the_system_prompt(
     agent_of: AgentOf, project: Path
 ):
     lay(project, {"AGENTS.md": "to be heeded"})
-    agent = agent_of("Done.", hooks=[InstructionsHook(), CommandsHook()])
+    used = [SystemPromptHook("Be good."), InstructionsHook(), CommandsHook()]
+    agent = agent_of("Done.", hooks=used)
     first = await agent.run("Go", cwd=project)
     told = (await agent.run("/context", session=first.session)).text.splitlines()
     at = next(n for n, line in enumerate(told) if line.startswith("- system prompt"))

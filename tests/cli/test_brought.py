@@ -52,7 +52,7 @@ def of_everybody(home: Path) -> None:
             "more.md": "more is said",
             ".pi/agent/AGENTS.md": "codex says",
             ".pi/agent/APPEND_SYSTEM.md": "pi adds",
-            ".pi/agent/prompts/cut.md": "Cut $1, then ${@:2}, ${@:2:1} of $@.",
+            ".pi/agent/prompts/cut.md": "Cut $1, then ${@:2}, ${@:2:1} of $@; ${4:-no more}, ${1:-x}.",
             ".pi/agent/skills/pick/SKILL.md": SKILL.format("pick"),
             ".cursor/commands/lint.md": "Lint it.",
             ".cursor/agents/critic.md": "---\ndescription: Is strict.\nreadonly: true\n---\nBe so.",
@@ -92,7 +92,7 @@ async def test_instructions_skills_and_agents_of_others_are_there_without_an_imp
         ("/draft FILE=a.txt me", "Draft a.txt for FILE=a.txt of FILE=a.txt me; $HOME."),
         ("/inline all", "Inline of all"),
         ("/git:fix this", "Fix this"),
-        ("/cut 'a b' c d", "Cut a b, then c d, c of 'a b' c d."),
+        ("/cut 'a b' c d", "Cut a b, then c d, c of 'a b' c d; no more, a b."),
         ("/lint", "Lint it."),
         ("/pick it", "Do what the skill pick says."),
     ],
@@ -186,6 +186,28 @@ async def test_what_a_project_brings_waits_for_its_users_trust(
     put(project, {"oc.sh": "exit 1"})
     states = {row["name"]: row["state"] for row in (await crow("mcp", "list", "--json")).events}
     assert states == dict.fromkeys(("theirs", "cur", "oc"), "untrusted")
+
+
+async def test_a_project_switches_a_server_of_its_users_off(
+    crow: Crow, home: Path, project: Path
+) -> None:
+    def servers(**told: Any) -> str:
+        return json.dumps({"mcpServers": {"it": told}})
+
+    keyed = {"command": "it", "env": {"KEY": "!pass show it"}}
+    mine = {"mcpServers": {"it": {"command": "it"}, "keyed": keyed}}
+    put(home, {".pi/agent/mcp.json": json.dumps(mine)})
+    put(project, {".codex/config.toml": '[mcp_servers.mine]\ncommand = "m"\nenabled = false\n'})
+    listed = (await crow("mcp", "list", "--json")).events
+    assert [(row["name"], row["source"]) for row in listed] == [("it", "~/.pi/agent/mcp.json")]
+    put(project, {".pi/mcp.json": servers(enabled=False)})
+    await crow("trust", "--yes")
+    assert (await crow("mcp", "list", "--json")).out == ""
+    put(project, {".pi/mcp.json": servers(enabled=True)})
+    await crow("trust", "--yes")
+    (row,) = (await crow("mcp", "list", "--json")).events
+    assert (row["name"], row["place"]) == ("it", "it")
+    assert "a command gives one of its values" in (await crow("config", "--all")).out
 
 
 async def test_instructions_that_a_project_names_are_in_it(

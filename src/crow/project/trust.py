@@ -30,7 +30,7 @@ FOREIGN = {
         ("opencode.json", "opencode.jsonc"),
         ("command", "commands", "agent", "agents", "skill", "skills"),
     ),
-    ".pi": ((), ("prompts", "skills")),
+    ".pi": (("mcp.json",), ("prompts", "skills")),
     ".cursor": (("mcp.json",), ("commands", "skills", "agents")),
 }
 """Of other agents' folders the files and folders that Crow uses, too."""

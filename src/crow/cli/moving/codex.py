@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crow.cli.moving.row import Row, live
+from crow.cli.moving.row import Row, live, model_row
 from crow.project.elsewhere import Place
 from crow.project.elsewhere.codex import things
 from crow.project.elsewhere.thing import Things
@@ -25,9 +25,4 @@ def _model(told: dict[str, object], file: str, *, is_project: bool) -> Iterator[
     model, provider = told.get("model"), told.get("model_provider", "openai")
     if not isinstance(model, str):
         return
-    if provider != "openai":
-        why = f"name it with its provider, which Crow may call otherwise: {provider}/{model}"
-        yield Row("model", "left out", why, file)
-        return
-    name = f"openai/{model}"
-    yield Row("model", "changed", f"it is {name} here", file, ("model",), name, is_project)
+    yield model_row(str(provider), model, file, is_project=is_project)

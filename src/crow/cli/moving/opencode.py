@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crow.cli.moving.row import Row, live
+from crow.cli.moving.row import Row, live, model_row
 from crow.project.elsewhere import Place
 from crow.project.elsewhere.files import pairs, table
 from crow.project.elsewhere.opencode import NAMES, things
@@ -26,7 +26,8 @@ def rows(place: Place) -> Iterator[Row]:
         told, _ = Things("opencode", is_project).table(path)
         file = place.shown(path)
         if isinstance(model := told.get("model"), str):
-            yield Row("model", "taken", model, file, ("model",), model, is_project)
+            provider, _, rest = model.partition("/")
+            yield model_row(provider, rest, file, is_project=is_project)
         yield from _permissions(told.get("permission"), file, is_project=is_project)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crow.cli.moving.row import Row, live
+from crow.cli.moving.row import Row, live, model_row
 from crow.project.elsewhere import Place
 from crow.project.elsewhere.pi import things
 from crow.project.elsewhere.thing import Things
@@ -20,6 +20,4 @@ def rows(place: Place) -> Iterator[Row]:
             told, _ = Things("pi", is_project).table(path)
             model, provider = told.get("defaultModel"), told.get("defaultProvider")
             if isinstance(model, str) and isinstance(provider, str):
-                name, file = f"{provider}/{model}", place.shown(path)
-                why = f"it is {name} here"
-                yield Row("model", "changed", why, file, ("model",), name, is_project)
+                yield model_row(provider, model, place.shown(path), is_project=is_project)

@@ -43,3 +43,14 @@ def live(things: Iterable[Brought], place: Place) -> Iterator[Row]:
         if each.kind == "server" and each.value.get("enabled") is False:
             fate, what = "left out", f"{what} (it is switched off)"
         yield Row(what, fate, each.why, place.shown(each.path))
+
+
+def model_row(provider: str, model: str, file: str, *, is_project: bool) -> Row:
+    """What becomes of a model: it is taken where its provider is known here by that name."""
+    from crow.llm.presets import PRESETS
+
+    name = f"{provider}/{model}"
+    if provider not in PRESETS:
+        why = f"name it with its provider, which Crow may call otherwise: {name}"
+        return Row("model", "left out", why, file)
+    return Row("model", "changed", f"it is {name} here", file, ("model",), name, is_project)

@@ -24,7 +24,10 @@ _PIECE = (
     r"|(?:(?<=\s)|^)!`(?P<line>[^`\n]+)`"
     r"|(?<![\w`@./$-])(?<!\$\{)@(?P<file>(?:\\ |[^\s`\"'<>()\[\],;])+)"
 )
-_ARGUMENT = r"\$(?:ARGUMENTS(?:\[(\d+)\])?|([1-9])(?!\d)|([A-Za-z_]\w*)|(@)|\{@:(\d+)(?::(\d+))?\})"
+_ARGUMENT = (
+    r"\$(?:ARGUMENTS(?:\[(\d+)\])?|([1-9])(?!\d)|([A-Za-z_]\w*)"
+    r"|(@|\{(?:@:(?P<start>\d+)(?::(?P<count>\d+))?|(?P<which>[1-9@]):-(?P<default>[^}]*))\}))"
+)
 _GIVEN = r"([A-Za-z_]\w*)=(.*)"
 
 Scope = Literal["project", "user", "plugin"]
@@ -89,9 +92,9 @@ class Recipe:
 
     def _argument(self, match: re.Match[str], args: str, words: list[str]) -> str:
         """What stands in the place of an argument; other names with a ``$`` are left alone."""
-        index, number, name, every, start, count = match.groups()
-        if every or start:
-            return self._slice(match[0], args, words, start, count)
+        index, number, name, of_pi = match.groups()[:4]
+        if of_pi:
+            return _of_pi(match, args, words) if self.another == "pi" else match[0]
         given = self._given(words)
         is_other = number and not (words or self.hint or self.arguments)
         if is_other or (name is not None and name not in (*self.arguments, *given)):
@@ -106,20 +109,22 @@ class Recipe:
             at = int(index) if index else int(number) - 1
         return words[at] if at < len(words) else ""
 
-    def _slice(
-        self, written: str, args: str, words: list[str], start: str | None, count: str | None
-    ) -> str:
-        """What ``$@`` and its like stand for; a shell's where the file is not one of pi's."""
-        if self.another != "pi":
-            return written
-        first = max(int(start or 1), 1) - 1
-        end = None if count is None else first + int(count)
-        return " ".join(words[first:end]) if start else args
-
     def _given(self, words: list[str]) -> dict[str, str]:
         """The arguments that were typed with their names; in Codex' files alone."""
         found = (re.fullmatch(_GIVEN, word, re.DOTALL) for word in words)
         return {it[1]: it[2] for it in found if it} if self.another == "codex" else {}
+
+
+def _of_pi(match: re.Match[str], args: str, words: list[str]) -> str:
+    """What stands in the place of ``$@``, ``${@:2:1}`` and ``${1:-default}``."""
+    start, count, which, default = match.group("start", "count", "which", "default")
+    if start:
+        first = max(int(start), 1) - 1
+        return " ".join(words[first : None if count is None else first + int(count)])
+    if which in (None, "@"):
+        return args or default or ""
+    at = int(which) - 1
+    return words[at] if at < len(words) and words[at] else default
 
 
 def _pieces(body: str) -> Iterator[Piece]:

@@ -115,7 +115,7 @@ class InstructionsHook:
     is_its_options = True
 
     names: Sequence[str] = (
-        *(OVERRIDE, "AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", LOCAL),
+        *("AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", LOCAL),
         ".cursorrules",
     )
     """What such files are called."""
@@ -284,8 +284,10 @@ class InstructionLoader:
         self, path: Path, root: Path | None, parent: Path | None = None, depth: int = 0
     ) -> Iterator[Instructions]:
         """A file and what it imports; a ``root`` is the folder that nothing may be outside of."""
+        if path.name == OVERRIDDEN and _real(path.with_name(OVERRIDE)) is not None:
+            path = path.with_name(OVERRIDE)
         real = _real(path)
-        if real is None or real in self.seen or self._is_overridden(path):
+        if real is None or real in self.seen:
             return
         if root is not None and not real.is_relative_to(root):
             self.complaints.append(f"{path} is not read: it is outside of the project {root}")
@@ -298,10 +300,6 @@ class InstructionLoader:
         if depth < DEPTH:
             for imported in imports(text, path.parent):
                 yield from self.read(imported, root, path, depth + 1)
-
-    def _is_overridden(self, path: Path) -> bool:
-        """True where another file in the folder was read in the place of this one."""
-        return path.name == OVERRIDDEN and _real(path.with_name(OVERRIDE)) in self.seen
 
     def _text(self, path: Path, real: Path) -> str:
         limit = min(self.limit, self.room)

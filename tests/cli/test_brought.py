@@ -201,6 +201,8 @@ async def test_a_project_switches_a_server_of_its_users_off(
     listed = (await crow("mcp", "list", "--json")).events
     assert [(row["name"], row["source"]) for row in listed] == [("it", "~/.pi/agent/mcp.json")]
     put(project, {".pi/mcp.json": servers(enabled=False)})
+    listed = (await crow("mcp", "list", "--json")).events
+    assert [row["name"] for row in listed if row["state"] != "untrusted"] == ["it"]
     await crow("trust", "--yes")
     assert (await crow("mcp", "list", "--json")).out == ""
     put(project, {".pi/mcp.json": servers(enabled=True)})

@@ -136,12 +136,8 @@ def brought_of(settings: Settings, *, trusted: bool | None = None) -> Sequence[B
 
     wanted = [name for name in OTHERS if settings.other_agents.get(name, True)]
     place = Place(home, project if settings.project and project != home else None)
-    found = brought_along(place, wanted)
-    if settings.trusted if trusted is None else trusted:
-        return found
-    return [
-        each for each in found if not each.is_project or each.kind in ("skills", "instructions")
-    ]
+    is_trusted = settings.trusted if trusted is None else trusted
+    return brought_along(place, wanted, trusted=is_trusted)
 
 
 def _places_of_others(home: Path, project: Path) -> Iterable[str]:

@@ -16,17 +16,25 @@ from crow.project.elsewhere.thing import Brought, Place
 __all__ = ["AGENTS", "Brought", "Place", "brought_along"]
 
 AGENTS = ("codex", "opencode", "pi", "cursor")
+TEXTS = ("skills", "instructions")
 SAID = ("enabled", "tools", "withoutTools")
 """What a project says of a server of its user's."""
 
 
-def brought_along(place: Place, agents: Iterable[str] = AGENTS) -> list[Brought]:
-    """All that these agents have for a user and a project; of a name the project's comes first."""
+def brought_along(
+    place: Place, agents: Iterable[str] = AGENTS, *, trusted: bool = True
+) -> list[Brought]:
+    """All that these agents have for a user and a project; of a name the project's comes first.
+
+    Of a project that is not ``trusted`` texts alone are there.
+    """
     found: list[Brought] = [
         each
         for agent in agents
         for each in import_module(f"crow.project.elsewhere.{agent}").things(place)
     ]
+    if not trusted:
+        found = [each for each in found if not each.is_project or each.kind in TEXTS]
     found.sort(key=lambda each: not each.is_project)
     return [*_servers_once(found)]
 

@@ -20,6 +20,9 @@ AGENT = "---\ndescription: {}\nmode: {}\ntools:\n  write: false\n---\nYou do.\n"
 SKILL = "---\nname: {0}\ndescription: What {0} is for.\n---\nDo {0}.\n"
 
 
+ROLE = '[agents.explorer]\ndescription = "Explores."\nconfig_file = "agents/explore.toml"\n'
+
+
 def put(folder: Path, files: dict[str, str]) -> None:
     for name, text in files.items():
         path = folder / name
@@ -43,7 +46,8 @@ def of_everybody(home: Path) -> None:
             ".codex/skills/deep/down/SKILL.md": SKILL.format("down"),
             ".codex/skills/.system/hidden/SKILL.md": SKILL.format("hidden"),
             ".codex/agents/reviewer.toml": reviewer,
-            ".codex/config.toml": 'approval_policy = "never"\n',
+            ".codex/config.toml": f'approval_policy = "never"\n{ROLE}',
+            ".codex/agents/explore.toml": 'developer_instructions = "Explore."\n',
             ".config/opencode/AGENTS.md": "opencode says",
             ".config/opencode/opencode.jsonc": f"// mine\n{json.dumps(inline)}",
             ".config/opencode/agent/doer.md": AGENT.format("Does.", "subagent"),
@@ -81,7 +85,7 @@ async def test_instructions_skills_and_agents_of_others_are_there_without_an_imp
     assert system.count("codex says") == 1  # pi has a copy of it
     assert f'file="{home}/.codex/AGENTS.md"' in system
     assert "hidden" not in system
-    for name in ("reviewer", "doer", "inliner", "critic"):
+    for name in ("reviewer", "explorer", "doer", "inliner", "critic"):
         assert f"- {name}" in tools
     assert "Is chosen." not in tools
 
@@ -252,7 +256,7 @@ async def test_a_person_reads_once_what_is_used_and_what_is_not(
     endpoint.play(*[answer("Done.") for _ in range(3)])
     first = (await crow("run", "Go")).err.splitlines()
     assert first[0] == (
-        "codex: read where it is: instructions, commands (1), skills, sub-agents (1); "
+        "codex: read where it is: instructions, commands (1), skills, sub-agents (2); "
         "not used: approval_policy, auth.json (crow import --from codex says more)"
     )
     assert [line.split(":")[0] for line in first] == ["codex", "opencode", "pi", "cursor"]

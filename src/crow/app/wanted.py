@@ -38,7 +38,8 @@ FOLDERS: Mapping[str, str] = {
     "agent": "sub-agent",
     "skill": "file of a skill",
 }
-SAID_ELSEWHERE = frozenset({"commands", "command", "prompts", "skills", "skill"})
+SKILLS = frozenset({"skills", "skill"})
+SAID_ELSEWHERE = SKILLS | {"commands"}
 """Folders of whose files a session speaks itself."""
 Table = Mapping[str, Any]
 
@@ -77,7 +78,7 @@ def summary(settings: Settings) -> str:
         folder = watched_folder(name)
         beside = folder == "extensions" and not is_extension(path)
         if (
-            (folder not in SAID_ELSEWHERE or name.parts[0] in FOREIGN)
+            folder not in (SKILLS if name.parts[0] in FOREIGN else SAID_ELSEWHERE)
             and not beside
             and [*_file(path, project)]
         ):

@@ -64,10 +64,16 @@ class Recipe:
     @property
     def origin(self) -> str:
         """Where it is from, in few words."""
-        home = Path.home()
-        path = f"~/{self.path.relative_to(home)}" if self.path.is_relative_to(home) else self.path
-        brought = f"{self.another}, {path}" if self.another else self.scope
-        return self.plugin.name if self.plugin else brought
+        if self.plugin or not self.another:
+            return self.plugin.name if self.plugin else self.scope
+        home, parts = Path.home(), self.path.parts
+        if self.scope == "project":
+            mark = f".{self.another}"
+            shown = Path(*parts[parts.index(mark) :]) if mark in parts else self.path.name
+        else:
+            inside = self.path.is_relative_to(home)
+            shown = f"~/{self.path.relative_to(home)}" if inside else self.path
+        return f"{self.another}, {shown}"
 
     def pieces(self, args: str, values: Mapping[str, str] | None = None) -> list[Piece]:
         """The text with the arguments in it. What an argument looks like does not matter.

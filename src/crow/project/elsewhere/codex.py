@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from crow.project.elsewhere.files import Table, pairs, read, table, texts
@@ -43,13 +45,27 @@ def things(place: Place) -> Iterator[Brought]:
 def _folder(base: Path, them: Things) -> Iterator[Brought]:
     yield from them.folders("commands", base / "prompts")
     yield from them.folders("skills", base / "skills")
-    yield from them.agents(sorted(base.glob("agents/*.toml")), agent)
     path = base / "config.toml"
     told, wrong = them.table(path)
     yield from wrong
+    roles = _roles(base, told)
+    files = dict.fromkeys([*sorted(base.glob("agents/*.toml")), *roles])
+    for file in files:
+        if not them.is_project or file.parent == base / "agents":  # elsewhere it is not watched
+            yield from them.agents([file], partial(agent, roles.get(file, {})))
     for name, each in table(told.get("mcp_servers")).items():
         yield them.one("server", path, name, server(table(each)))
     yield from them.unused(told, path, LEFT_OUT)
+
+
+def _roles(base: Path, told: Table) -> dict[Path, Table]:
+    """What ``config.toml`` says of agents, by the files that it names."""
+    roles = {name: table(each) for name, each in table(told.get("agents")).items()}
+    return {
+        Path(os.path.normpath(base / str(each["config_file"]))): {"name": name, **each}
+        for name, each in roles.items()
+        if each.get("config_file")
+    }
 
 
 def server(told: Table) -> Table:
@@ -72,9 +88,9 @@ def server(told: Table) -> Table:
     return {**kept, "type": "http", "url": told["url"], "headers": headers}
 
 
-def agent(path: Path) -> tuple[str, Table]:
-    """The agent of a file. Raises ``ValueError`` or ``OSError``."""
-    told = read(path)
+def agent(role: Table, path: Path) -> tuple[str, Table]:
+    """The agent of a file, of which settings may say more. Raises ``ValueError`` or ``OSError``."""
+    told = {**role, **read(path)}
     prompt, description = told.get("developer_instructions"), told.get("description")
     if not (isinstance(prompt, str) and isinstance(description, str)):
         raise ValueError("it has no description, or no developer_instructions")  # noqa: TRY004

@@ -101,7 +101,9 @@ def server(told: Table) -> Table:
     if told.get("type") == "remote" or "url" in told:
         headers = {name: filled(value) for name, value in pairs(told.get("headers")).items()}
         return {**kept, "type": "http", "url": filled(str(told.get("url", ""))), "headers": headers}
-    command = [filled(each) for each in texts(told.get("command"))] or [""]
+    given = told.get("command")  # some write it as others have it
+    words = [given, *texts(told.get("args"))] if isinstance(given, str) else texts(given)
+    command = [filled(each) for each in words] or [""]
     env = {name: filled(value) for name, value in pairs(told.get("environment")).items()}
     where = {"cwd": told["cwd"]} if told.get("cwd") else {}
     return {**kept, "command": command[0], "args": command[1:], "env": env, **where}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -280,7 +281,7 @@ async def test_each_thing_is_listed_with_the_file_that_it_came_from(crow: Crow, 
 
 
 async def test_what_is_broken_of_anothers_stops_nobody(
-    crow: Crow, home: Path, endpoint: Endpoint
+    crow: Crow, home: Path, project: Path, endpoint: Endpoint
 ) -> None:
     broken = "{ broken ["
     put(
@@ -294,6 +295,11 @@ async def test_what_is_broken_of_anothers_stops_nobody(
             ".pi/agent/settings.json": broken,
         },
     )
+    (project / ".codex").mkdir()
+    os.mkfifo(project / ".codex/config.toml")
+    (project / ".opencode/agent").mkdir(parents=True)
+    os.mkfifo(project / ".opencode/agent/pipe.md")
+    put(project, {"opencode.jsonc": "[" * 100_000, ".cursor/mcp.json": " " * 2_000_000})
     endpoint.play(answer("Done."))
     crow.use(endpoint)
     ended = await crow("run", "Go")

@@ -9,20 +9,24 @@ from pathlib import Path
 from typing import Any, cast
 
 Table = dict[str, Any]
+LARGEST = 1_000_000
 TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 TRAILING = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])', re.DOTALL)
 
 
 def read(path: Path) -> Table:
     """A file's table; empty where there is none. Raises ``OSError`` or ``ValueError``."""
-    try:
-        text = path.read_text("utf-8-sig")
-    except (FileNotFoundError, NotADirectoryError):
+    if not path.is_file():
         return {}
-    if path.suffix == ".toml":
-        return tomllib.loads(text)
+    if path.stat().st_size > LARGEST:
+        raise ValueError(f"it has more than {LARGEST:,} bytes")
+    text = path.read_text("utf-8-sig")
     try:
-        return table(json.loads(plain(text) or "{}"))
+        return (
+            tomllib.loads(text)
+            if path.suffix == ".toml"
+            else table(json.loads(plain(text) or "{}"))
+        )
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
 

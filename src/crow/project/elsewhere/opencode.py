@@ -6,6 +6,7 @@ import glob
 import os
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 from crow.project.elsewhere.files import Table, pairs, table, texts
@@ -35,7 +36,8 @@ TOOLS = {
     "skill": ("Skill",),
 }
 """What its tools are called here."""
-FOLDERS = ("command", "commands", "agent", "agents", "skill", "skills")
+MOST = 200
+"""Files that one pattern names."""
 
 
 def things(place: Place) -> Iterator[Brought]:
@@ -88,8 +90,12 @@ def _instructions(pattern: str, path: Path, place: Place, them: Things) -> Itera
         yield them.left(path, pattern, "instructions are not fetched")
         return
     top = place.project or place.home
+    if them.is_project and (pattern.startswith(("/", "~")) or ".." in Path(pattern).parts):
+        yield them.left(path, pattern, "a project's instructions lie in it")
+        return
     told = re.sub(r"^~(?=/)", lambda _: str(place.home), pattern)
-    for found in sorted(glob.glob(os.path.join(top, told), recursive=True)):  # noqa: PTH118, PTH207
+    named = glob.iglob(os.path.join(top, told), recursive=True)  # noqa: PTH118, PTH207
+    for found in sorted(islice(named, MOST)):
         file = Path(os.path.normpath(found))
         if file.is_file() and (not them.is_project or file.is_relative_to(top)):
             yield them.one("instructions", file)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from crow.core.frozen import frozen
-from crow.project.elsewhere.files import Table, read
+from crow.project.elsewhere.files import LARGEST, Table, read
 
 Kind = Literal["instructions", "commands", "command", "skills", "agent", "server", "left out"]
 READ_ONLY = ("Edit", "Write", "NotebookEdit")
@@ -95,9 +95,9 @@ class Things:
 
     def agents(self, paths: Iterable[Path], make: Any) -> Iterator[Brought]:
         """The sub-agents of files: ``make`` gives the name and the table of one, None for none."""
-        for path in paths:
+        for path in filter(Path.is_file, paths):
             try:
-                made = make(path)
+                made = make(path) if path.stat().st_size <= LARGEST else None
             except (OSError, ValueError) as error:
                 yield self.left(path, "sub-agent", f"it cannot be read: {reason(error)}")
                 continue

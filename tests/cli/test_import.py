@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.cli.conftest import Crow
+from tests.cli.screens import Tmux, needs_tmux
 
 from crow.testing.endpoint import Endpoint, answer
 
@@ -96,6 +97,21 @@ async def test_what_codex_has_is_read_where_it_is_and_its_keys_are_nowhere(crow:
         "approval_policy": "left out",
         "model": "changed",
     }
+    assert settings() == {"model": "openai/gpt-5.4"}
+
+
+@needs_tmux
+@pytest.mark.slow
+async def test_a_person_reads_the_table_and_decides(crow: Crow, tmux: Tmux):
+    put(home() / ".codex/config.toml", CODEX)
+    for key, told in (("n", "nothing is written"), ("y", "written: ")):
+        await tmux.start(crow, "import", "--from", "codex")
+        screen = await tmux.until("read live  MCP server here", "Write ", "y/N:")
+        assert SECRET not in screen
+        assert HARMLESS not in screen
+        await tmux.keys(key, "Enter")
+        await tmux.until(told, "ended: ")
+        await tmux.close()
     assert settings() == {"model": "openai/gpt-5.4"}
 
 

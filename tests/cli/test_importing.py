@@ -110,8 +110,26 @@ async def test_what_was_said_in_opencode_and_pi_goes_on_by_its_id(
     assert len((await here("sessions", "--json")).events) == 2
     assert database.read_bytes() == before
     assert [each.name for each in database.parent.iterdir()] == ["opencode.db"]
+    (crow.cwd / "sub").mkdir()
+    none = await crow("run", "--continue", "--cwd", str(crow.cwd / "sub"), "Go")
+    assert none.complaint.startswith("there is no session in ")
     none = await crow("run", "--resume", "ses_no", "Go")
     assert none.complaint == "there is no session 'ses_no': crow sessions --all lists them"
+
+
+async def test_the_first_session_in_a_folder_goes_on_with_what_was_said_there_to_another(
+    crow: Crow, home: Path, endpoint: Endpoint
+) -> None:
+    store_of_opencode(home, crow.cwd)
+    crow.use(endpoint)
+    for text in ("Gone on.", "And on."):
+        endpoint.play(answer(text))
+        ended = await crow("run", "--continue", "And now?")
+        assert (ended.status, ended.out) == (0, f"{text}\n")
+        assert ("this goes on with what was said in opencode: Prices" in ended.err) is (
+            text == "Gone on."
+        )
+    assert str(endpoint.requests[-1].body).count("And now?") == 2
 
 
 async def test_an_export_comes_back_as_a_copy_without_its_rights(

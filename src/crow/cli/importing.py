@@ -7,7 +7,9 @@ import json
 import os
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +20,7 @@ from crow.cli.stored import able
 from crow.core.errors import SessionError
 from crow.text import columns, one_line, shorten
 from crow.transcripts import Transcript, UnknownTranscriptError, read
-from crow.transcripts.finding import Found, conversations, named
+from crow.transcripts.finding import Found, conversations, files, named
 from crow.transcripts.moving import moved, whole
 from crow.transcripts.transcript import Object, stamp, text_in
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from crow.core.session import Store
 
 SHORT = 8
+LATEST = 100
+"""Conversations among which the latest one of a directory is looked for."""
 HERE = "."
 """What ``--cwd`` is where nobody gives it."""
 LONGER = 13
@@ -77,20 +81,33 @@ async def bring_in(store: Store, options: argparse.Namespace, out: Output) -> No
     out.line(f'crow run --resume {session_id[:SHORT]} "..." goes on', "dim")
 
 
-async def brought_in(store: Store, start: str) -> str:
-    """The session of another program's conversation whose id begins so; empty where there is none.
+async def brought_in(store: Store, start: str) -> tuple[str, str] | None:
+    """The session of another program's conversation whose id begins so, and the program.
 
-    It is stored now, unless that has been done before. Raises `SessionError` where it cannot be.
+    It is stored now, unless that has been done before; then there is no program to speak of. None
+    where there is no such conversation. Raises `SessionError` where it cannot be taken in.
     """
     found = named(Path.home(), os.environ, start)
-    if len(found) != 1:
-        return ""
-    text = _read(found[0])
+    return await _brought(store, _read(found[0]), start) if len(found) == 1 else None
+
+
+async def latest_brought_in(store: Store, cwd: str) -> tuple[str, str] | None:
+    """The same for the latest conversation in a directory, among the latest of all."""
+    for each in islice(files(Path.home(), os.environ), LATEST):
+        with suppress(OSError, UnknownTranscriptError):
+            text = each.text
+            made = read(text)
+            if isinstance(made, Transcript) and made.cwd == cwd:
+                return await _brought(store, text, made.id)
+    return None
+
+
+async def _brought(store: Store, text: str, word: str) -> tuple[str, str]:
     made = read(text)
     if isinstance(made, Transcript) and await _is_there(store, made.session_id):
-        return made.session_id
-    head, _ = await _kept(store, text, start, (), "")
-    return str(head["id"])
+        return made.session_id, ""
+    head, _ = await _kept(store, text, word, (), "")
+    return str(head["id"]), made.program if isinstance(made, Transcript) else ""
 
 
 async def _kept(

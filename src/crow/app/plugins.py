@@ -134,10 +134,15 @@ def brought_of(settings: Settings, *, trusted: bool | None = None) -> Sequence[B
         return ()
     from crow.project.elsewhere import Place, brought_along
 
-    wanted = [name for name in OTHERS if settings.other_agents.get(name, True)]
+    wanted = [name for name in OTHERS if name in others_of(settings)]
     place = Place(home, project if settings.project and project != home else None)
     is_trusted = settings.trusted if trusted is None else trusted
     return brought_along(place, wanted, trusted=is_trusted)
+
+
+def others_of(settings: Settings) -> frozenset[str]:
+    """The agents whose things are read where they are."""
+    return frozenset(OTHERS) - {name for name, on in settings.other_agents.items() if not on}
 
 
 def _places_of_others(home: Path, project: Path) -> Iterable[str]:

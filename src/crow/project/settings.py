@@ -134,13 +134,13 @@ class ProjectSettings:
 
     ``options_from(settings, own)`` returns the options that it is made with; ``own`` is its table.
     ``project`` is a directory, ``plugins`` are those in use and ``mcp_servers`` the settings' and
-    theirs; ``brought`` is what the user and a trusted project have for other agents. ``scripts``
-    gives the project's files that hooks and servers run. ``keep_rule`` writes a permission rule
-    down, None where that would not last; ``drop_rule`` takes one out again, False where it was not
-    there. ``prompted`` gives the extensions that are to begin a sub-agent's requests with a prompt,
-    none where no extension can. ``proposals`` puts extensions into use while Crow runs. ``sandbox``
-    is what the settings say of it, ``cleanup_period_days`` after how many days without use sessions
-    go, None for never.
+    theirs; ``brought`` is what the user and a trusted project have for other agents, ``others`` the
+    names of those whose things are read. ``scripts`` gives the project's files that hooks and
+    servers run. ``keep_rule`` writes a permission rule down, None where that would not last;
+    ``drop_rule`` takes one out again, False where it was not there. ``prompted`` gives the
+    extensions that are to begin a sub-agent's requests with a prompt, none where no extension can.
+    ``proposals`` puts extensions into use while Crow runs. ``sandbox`` is what the settings say of
+    it, ``cleanup_period_days`` after how many days without use sessions go, None for never.
     """
 
     project: str
@@ -157,3 +157,4 @@ class ProjectSettings:
     sandbox: SandboxSettings = SandboxSettings()
     cleanup_period_days: int | None = None
     brought: Sequence[Brought] = ()
+    others: frozenset[str] = frozenset()

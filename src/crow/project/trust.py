@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from importlib.machinery import BYTECODE_SUFFIXES, EXTENSION_SUFFIXES, SOURCE_SUFFIXES
 from itertools import islice
 from pathlib import Path
-from typing import cast
+from typing import Literal, cast
 
 from crow.project.files import write_atomically
 from crow.project.home import state_directory
@@ -34,6 +34,8 @@ FOREIGN = {
     ".cursor": (("mcp.json",), ("commands", "skills", "agents")),
 }
 """Of other agents' folders the files and folders that Crow uses, too."""
+KINDS = {"commands": ("prompts", "command", "commands"), "skills": ("skill", "skills")}
+"""What those folders are called that hold commands and skills."""
 FOREIGN_FILES = ("opencode.json", "opencode.jsonc")
 TELLING = frozenset({".json", ".jsonc", ".toml", ".md"})
 """Of the watched files, those that can name scripts."""
@@ -59,6 +61,18 @@ def project_of(cwd: str | Path, home: Path | None = None) -> Path:
         if any(map(Path.exists, map(folder.joinpath, MARKS))):
             return folder
     return here
+
+
+def foreign_folders(
+    base: Path, kind: Literal["commands", "skills"], agents: Collection[str]
+) -> list[tuple[str, Path]]:
+    """Where other agents have commands or skills below a directory, each with whose it is."""
+    found: list[tuple[str, Path]] = []
+    for name, (_, folders) in FOREIGN.items():
+        if name[1:] in agents and os.path.isdir(f"{base}/{name}"):  # noqa: PTH112 - every prompt
+            named = [base / name / each for each in folders if each in KINDS[kind]]
+            found += [(name[1:], each) for each in named if each.is_dir()]
+    return found
 
 
 def is_trusted(project: Path, file: str | Path | None = None) -> bool:

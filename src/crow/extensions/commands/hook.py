@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
@@ -26,7 +26,7 @@ from crow.extensions.commands.builtin import REQUEST, builtin_commands
 from crow.extensions.commands.directories import ADD_DIR, CD, DIRECTORY_ADDED
 from crow.extensions.commands.naming import missing, typed
 from crow.extensions.commands.recipe import Recipe, Recipes, Scope, Stamp, stamps, told
-from crow.project import Plugin, is_trusted, placeholder_values, project_of
+from crow.project import Plugin, foreign_folders, is_trusted, placeholder_values, project_of
 
 if TYPE_CHECKING:
     from crow import (
@@ -45,7 +45,8 @@ if TYPE_CHECKING:
 
 FOLDERS = (Path(".crow", "commands"), Path(".claude", "commands"))
 MODEL = "commands model"
-CommandFolder = tuple[Path, Scope, Plugin | None]
+CommandFolder = tuple[Path, Scope, Plugin | None, str]
+"""A folder, whose it is, and the plugin or the other agent that it belongs to."""
 
 
 class CommandIndex:
@@ -104,8 +105,10 @@ class CommandsHook:
         paths: Iterable[str | Path] = (),
         plugins: Iterable[Plugin] = (),
         brought: Iterable[Brought] = (),
+        others: Collection[str] = (),
     ) -> None:
-        self._brought = [each for each in brought if each.kind in (self.name, "command")]
+        self._brought = [each for each in brought if self._is_ours(each)]
+        self._others = others
         self.folders = tuple(map(Path, folders))
         self._paths = [Path(os.path.expanduser(path)).absolute() for path in paths]
         self._plugins = list(plugins)
@@ -113,7 +116,12 @@ class CommandsHook:
     @classmethod
     def options_from(cls, settings: ProjectSettings, own: Mapping[str, Any]) -> dict[str, Any]:
         """The options, with the plugins in use."""
-        return {**own, "plugins": settings.plugins, "brought": settings.brought}
+        theirs = {"brought": settings.brought, "others": settings.others}
+        return {**own, "plugins": settings.plugins, **theirs}
+
+    def _is_ours(self, brought: Brought) -> bool:
+        """Whether it is a command, or the user's folder of some; projects' are looked for anew."""
+        return brought.kind == "command" or (brought.kind == self.name and not brought.is_project)
 
     def add_folder(self, path: str | Path) -> None:
         """Look for commands in one more folder that the user trusts, after all others."""
@@ -192,8 +200,7 @@ class CommandsHook:
         """Offer what the files say now; True where that is something else than before."""
         index: CommandIndex = ctx.cache.setdefault(self.name, CommandIndex())
         places = list(self._places(ctx.cwd))
-        theirs = (each.path for each in self._brought if each.kind == self.name)
-        now = stamps((*(folder for folder, *_ in places), *theirs))
+        now = stamps(folder for folder, *_ in places)
         is_late = index.left_out is not None and is_trusted(index.left_out)
         if now == index.stamps and not is_late:
             return False
@@ -220,23 +227,33 @@ class CommandsHook:
         """The folders, the project's first."""
         home = Path.home()
         project = project_of(cwd)
-        for folder in self.folders if project != home else ():
-            yield project / folder, "project", None
+        yield from self._in_project(project) if project != home else ()
         for folder in self.folders:
-            yield home / folder, "user", None
+            yield home / folder, "user", None, ""
         for folder in dict.fromkeys((*self._paths, *self._added)):
-            yield folder, "user", None
+            yield folder, "user", None, ""
+        for each in self._brought:
+            if each.kind == self.name:
+                yield each.path, "user", None, each.agent
         for plugin in self._plugins:
             for path in plugin.parts.get(self.name, ()):
-                yield path, "plugin", plugin
+                yield path, "plugin", plugin, ""
+
+    def _in_project(self, project: Path) -> list[CommandFolder]:
+        folders: list[CommandFolder] = [
+            (project / each, "project", None, "") for each in self.folders
+        ]
+        for agent, folder in foreign_folders(project, "commands", self._others):
+            folders.append((folder, "project", None, agent))
+        return folders
 
     def _read(self, ctx: Context, places: list[CommandFolder], index: CommandIndex) -> Recipes:
         recipes = Recipes()
         own = Recipes()
-        for folder, scope, plugin in places:
-            (own if scope == "project" else recipes).read(folder, scope, plugin)
-        self._take_brought(recipes)
+        for folder, scope, plugin, another in places:
+            (own if scope == "project" else recipes).read(folder, scope, plugin, another)
         project = project_of(ctx.cwd)
+        self._take_brought(recipes, project)
         # Asked when all is read: what was read is what is trusted.
         trusted = not (own.named or own.problems) or is_trusted(project)
         index.left_out = None if trusted else project
@@ -245,12 +262,11 @@ class CommandsHook:
         untrusted = f"the commands of {project} are left out: it is not trusted (crow trust)"
         return Recipes(recipes.named, [untrusted, *recipes.problems])
 
-    def _take_brought(self, recipes: Recipes) -> None:
+    def _take_brought(self, recipes: Recipes, project: Path) -> None:
         """Add what is brought along from other agents; a name that is taken is nobody's fault."""
         for each in self._brought:
-            scope: Scope = "project" if each.is_project else "user"
-            if each.kind == self.name:
-                recipes.read(each.path, scope, another=each.agent)
+            is_elsewhere = each.is_project and not each.path.is_relative_to(project)
+            if each.kind == self.name or is_elsewhere:
                 continue
             with suppress(ValueError):
                 recipe = told(each)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 from crow import frozen
 from crow.extensions.skills.skill import FILE, Scope
-from crow.project import Plugin
+from crow.project import Plugin, foreign_folders
 
 if TYPE_CHECKING:
     from crow import Agent
-    from crow.project import Brought
 
 Stamp = tuple[str, int, int]
 DEEPEST = 4
@@ -68,13 +67,22 @@ class SkillFolder:
 
 
 def places(
-    cwd: Path, home: Path, project: Sequence[Path], user: Sequence[Path], installed: Iterable[Path]
+    cwd: Path,
+    home: Path,
+    folders: Sequence[Path],
+    installed: Iterable[Path],
+    others: Collection[str] = (),
 ) -> Iterator[SkillFolder]:
-    """The places: the project's from the directory at work upwards, the user's, the installed."""
+    """The places: the project's from the directory at work upwards, the user's, the installed.
+
+    In a project are those of ``others``, too: other agents by name.
+    """
     chain = project_chain(cwd, home)
     for base in chain:
-        yield from (SkillFolder(base / folder, "project", base, chain[-1]) for folder in project)
-    yield from (SkillFolder(home / folder, "user") for folder in user)
+        yield from [SkillFolder(base / folder, "project", base, chain[-1]) for folder in folders]
+        for agent, folder in foreign_folders(base, "skills", others):
+            yield SkillFolder(folder, "project", base, chain[-1], another=agent)
+    yield from [SkillFolder(home / folder, "user") for folder in folders]
     yield from (SkillFolder(folder, "installed") for folder in installed)
 
 
@@ -83,13 +91,6 @@ def of_plugins(plugins: Sequence[Plugin]) -> Iterator[SkillFolder]:
     for plugin in plugins:
         for folder in plugin.parts.get("skills", ()):
             yield SkillFolder(folder, "plugin", plugin=plugin)
-
-
-def of_another(brought: Brought) -> SkillFolder:
-    """The place of what is brought along from another agent."""
-    base = brought.path.parent.parent if brought.is_project else None
-    scope: Scope = "project" if brought.is_project else "user"
-    return SkillFolder(brought.path, scope, base, base, another=brought.agent)
 
 
 def project_chain(cwd: Path, home: Path) -> list[Path]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,6 @@ from crow.events import CommandsChanged
 from crow.extensions.skills.folders import (
     SkillFolder,
     folders_of_extensions,
-    of_another,
     of_plugins,
     places,
 )
@@ -122,8 +121,10 @@ class SkillsHook:
         plugins: Iterable[Plugin] = (),
         keywords: bool = False,
         brought: Iterable[Brought] = (),
+        others: Collection[str] = (),
     ) -> None:
-        self._brought = [each for each in brought if each.kind == NAME]
+        self._brought = [each for each in brought if each.kind == NAME and not each.is_project]
+        self._others = others
         self.folders = tuple(map(Path, folders))
         self._paths = [Path(os.path.expanduser(path)).absolute() for path in paths]
         self._plugins = list(plugins)
@@ -132,7 +133,8 @@ class SkillsHook:
     @classmethod
     def options_from(cls, settings: ProjectSettings, own: Mapping[str, Any]) -> dict[str, Any]:
         """The options, with the plugins in use."""
-        return {**own, "plugins": settings.plugins, "brought": settings.brought}
+        theirs = {"brought": settings.brought, "others": settings.others}
+        return {**own, "plugins": settings.plugins, **theirs}
 
     def add_folder(self, path: str | Path, session: Session | None = None) -> None:
         """Look for skills in one more folder, from a session's next prompt on.
@@ -174,8 +176,9 @@ class SkillsHook:
     def _places(self, ctx: Context) -> Iterable[SkillFolder]:
         added = (*self._paths, *self._added, *ctx.cache.get(ADDED, ()))
         installed = dict.fromkeys((*folders_of_extensions(ctx.agent), *added))
-        yield from places(Path(ctx.cwd), Path.home(), self.folders, self.folders, installed)
-        yield from map(of_another, self._brought)
+        yield from places(Path(ctx.cwd), Path.home(), self.folders, installed, self._others)
+        for each in self._brought:
+            yield SkillFolder(each.path, "user", another=each.agent)
         yield from of_plugins(self._plugins)
 
     # the moments

@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 from tests.cli.conftest import Crow, calls
 
+from crow import build
+from crow.project.trust import trust
+from crow.testing import ScriptedModel
 from crow.testing.endpoint import Endpoint, answer
 
 RAW = Path(__file__).parents[1] / "extensions/mcp/servers/raw.py"
@@ -305,3 +308,28 @@ async def test_what_is_broken_of_anothers_stops_nobody(
     ended = await crow("run", "Go")
     assert (ended.status, ended.out) == (0, "Done.\n")
     assert "Traceback" not in ended.err
+
+
+async def test_sessions_of_one_process_see_what_their_own_project_brings(
+    home: Path, tmp_path: Path
+) -> None:
+    folders = tmp_path / "one", tmp_path / "two"
+    for folder in folders:
+        (folder / ".git").mkdir(parents=True)
+        told = {"instructions": ["rule.md"], "command": {f"in-{folder.name}": {"template": "Go"}}}
+        put(folder, {"opencode.json": json.dumps(told), "rule.md": f"rule of {folder.name}"})
+        put(folder, {f".opencode/command/to-{folder.name}.md": "Go"})
+        put(folder, {f".pi/skills/{folder.name}/SKILL.md": SKILL.format(folder.name)})
+        trust(folder)
+    put(home, {"README.md": "home"})
+    model = ScriptedModel("Done.", "Done.")
+    async with build(cwd=folders[0], model=model) as agent:
+        for folder, other in (folders, folders[::-1]):
+            session = await agent.new_session(folder)
+            names = {*agent.commands_of(session)}
+            assert {f"to-{folder.name}", folder.name} <= names
+            assert names.isdisjoint({f"to-{other.name}", f"in-{other.name}", other.name})
+            await agent.run("Go", session=session)
+            system = str(model.asked[-1]["messages"][0]["content"])
+            assert f"rule of {folder.name}" in system
+            assert f"rule of {other.name}" not in system

@@ -124,20 +124,29 @@ def servers_of(plugins: list[Plugin]) -> dict[str, object]:
     }
 
 
-def brought_of(settings: Settings, *, trusted: bool | None = None) -> Sequence[Brought]:
+def brought_of(
+    settings: Settings, *, trusted: bool | None = None, project: Path | None = None
+) -> Sequence[Brought]:
     """What people have for other agents, as far as a project is ``trusted``: as the settings say.
 
     Most have nothing: that costs a look for each folder, and nothing more is imported.
     """
-    home, project = Path.home(), Path(settings.project or os.devnull)
+    home, project = Path.home(), project or Path(settings.project or os.devnull)
     if not any(map(os.path.exists, _places_of_others(home, project))):
         return ()
     from crow.project.elsewhere import Place, brought_along
 
     wanted = [name for name in OTHERS if name in others_of(settings)]
-    place = Place(home, project if settings.project and project != home else None)
+    is_one = str(project) != os.devnull and project != home
+    place = Place(home, project if is_one else None)
     is_trusted = settings.trusted if trusted is None else trusted
     return brought_along(place, wanted, trusted=is_trusted)
+
+
+def instructions_of(settings: Settings, project: Path) -> list[Path]:
+    """The files of instructions that a user and a project have for other agents."""
+    found = brought_of(settings, trusted=False, project=project)
+    return [each.path for each in found if each.kind == "instructions"]
 
 
 def others_of(settings: Settings) -> frozenset[str]:

@@ -128,6 +128,12 @@ class Proposals(Protocol):
         ...
 
 
+def nothing(project: Path) -> Sequence[Path]:
+    """No files, wherever one is."""
+    del project
+    return ()
+
+
 @frozen
 class ProjectSettings:
     """What holds in a project, for an extension with a class method ``options_from``.
@@ -135,12 +141,13 @@ class ProjectSettings:
     ``options_from(settings, own)`` returns the options that it is made with; ``own`` is its table.
     ``project`` is a directory, ``plugins`` are those in use and ``mcp_servers`` the settings' and
     theirs; ``brought`` is what the user and a trusted project have for other agents, ``others`` the
-    names of those whose things are read. ``scripts`` gives the project's files that hooks and
-    servers run. ``keep_rule`` writes a permission rule down, None where that would not last;
-    ``drop_rule`` takes one out again, False where it was not there. ``prompted`` gives the
-    extensions that are to begin a sub-agent's requests with a prompt, none where no extension can.
-    ``proposals`` puts extensions into use while Crow runs. ``sandbox`` is what the settings say of
-    it, ``cleanup_period_days`` after how many days without use sessions go, None for never.
+    names of those whose things are read, and ``instructions`` gives their files for a project.
+    ``scripts`` gives the project's files that hooks and servers run. ``keep_rule`` writes a
+    permission rule down, None where that would not last; ``drop_rule`` takes one out again, False
+    where it was not there. ``prompted`` gives the extensions that are to begin a sub-agent's
+    requests with a prompt, none where no extension can. ``proposals`` puts extensions into use
+    while Crow runs. ``sandbox`` is what the settings say of it, ``cleanup_period_days`` after how
+    many days without use sessions go, None for never.
     """
 
     project: str
@@ -158,3 +165,4 @@ class ProjectSettings:
     cleanup_period_days: int | None = None
     brought: Sequence[Brought] = ()
     others: frozenset[str] = frozenset()
+    instructions: Callable[[Path], Sequence[Path]] = nothing

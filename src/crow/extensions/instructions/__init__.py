@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -128,12 +128,13 @@ class InstructionsHook:
     """Further files of the user's."""
     limit: Annotated[int, Arg(minimum=0)] = 40_000
     """Characters of one file."""
+    elsewhere: Callable[[Path], Sequence[Path]] = lambda project: ()
+    """Gives the files that a user and a project have for other agents."""
 
     @classmethod
     def options_from(cls, settings: ProjectSettings, own: Mapping[str, Any]) -> dict[str, Any]:
         """The options, with the files that people have for other agents."""
-        theirs = [each.path for each in settings.brought if each.kind == NAME]
-        return {**own, "files": [*own.get("files", ()), *theirs]} if theirs else {**own}
+        return {**own, "elsewhere": settings.instructions}
 
     def init_agent(self, agent: Agent) -> None:
         """Add the section and the event."""
@@ -234,10 +235,10 @@ class InstructionsHook:
                 yield from reading.read(Path(os.path.expanduser(folder)) / name, None)
         folders = project_folders(Path(cwd))
         top = folders[0].resolve()
-        for file in (Path(os.path.expanduser(each)) for each in self.files):
-            project = project_of(cwd)
+        project = project_of(cwd)
+        for file in (*map(Path, self.files), *self.elsewhere(project)):
             border = project.resolve() if file.is_relative_to(project) else None
-            yield from reading.read(file, border)
+            yield from reading.read(file.expanduser(), border)
         for folder in folders:
             for name in self.names:
                 yield from reading.read(folder / name, top)

@@ -236,9 +236,10 @@ class InstructionsHook:
         folders = project_folders(Path(cwd))
         top = folders[0].resolve()
         project = project_of(cwd)
-        for file in (*map(Path, self.files), *self.elsewhere(project)):
+        own = [Path(os.path.expanduser(file)) for file in self.files]
+        for file in (*own, *self.elsewhere(project)):
             border = project.resolve() if file.is_relative_to(project) else None
-            yield from reading.read(file.expanduser(), border)
+            yield from reading.read(file, border)
         for folder in folders:
             for name in self.names:
                 yield from reading.read(folder / name, top)

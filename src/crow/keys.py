@@ -16,6 +16,7 @@ __all__ = [
     "ENV_FILE",
     "FIRST_PROMPT",
     "GIVEN_MODE",
+    "INSTRUCTION_FILES",
     "JOBS",
     "MAY_READ",
     "PROGRAMS",
@@ -136,6 +137,8 @@ PROMPT_CACHE: Key[PromptCache] = Key("prompt_cache")
 """What became of the beginning of a session's requests, where somebody compares them."""
 SYSTEM_PROMPT: Key[Mapping[str, str]] = Key("system_prompt")
 """What the system message of a session's requests was put together from: texts by name."""
+INSTRUCTION_FILES: Key[Mapping[str, int]] = Key("instruction_files")
+"""The files whose text stands in the system message, and how many characters each has there."""
 STRUCTURED_OUTPUT: Key[dict[str, Any] | None] = Key("structured_output")
 """What the last run has answered in the form that was wanted; None where it has not."""
 CLIENT_PROMPT: Key[tuple[str, str]] = Key("client_prompt")

@@ -9,11 +9,14 @@ from typing import Any
 
 import pytest
 from tests.cli.conftest import Crow
+from tests.cli.screens import Tmux, needs_tmux
 
 from crow.testing.endpoint import Endpoint, answer
 
 RAW = Path(__file__).parents[1] / "extensions/mcp/servers/raw.py"
 SECRET = "sk-abcdefgh12345678"
+HARMLESS = "correct horse battery"
+"""A secret under a name, and of a look, that nobody knows for one."""
 
 CODEX = f"""
 model = "gpt-5.4"
@@ -27,7 +30,7 @@ disabled_tools = ["burn"]
 
 [mcp_servers.here.env]
 API_KEY = "{SECRET}"
-PLAIN = "x"
+PLAIN = "{HARMLESS}"
 
 [mcp_servers.web]
 url = "https://mcp.example.com/mcp"
@@ -77,80 +80,65 @@ async def test_nothing_is_written_before_somebody_has_said_yes(crow: Crow):
         assert not (home() / ".crow/settings.json").exists()
 
 
-async def test_what_codex_has_is_taken_without_its_keys(crow: Crow):
+async def test_what_codex_has_is_read_where_it_is_and_its_keys_are_nowhere(crow: Crow):
     put(home() / ".codex/config.toml", CODEX)
     put(home() / ".codex/prompts/review.md", "Review $ARGUMENTS")
     ended = await crow("import", "--from", "codex", "--yes", "--json")
     assert ended.status == 0, ended.err
-    assert SECRET not in ended.out + ended.err + json.dumps(settings())
+    for secret in (SECRET, HARMLESS):
+        assert secret not in ended.out + ended.err + json.dumps(settings())
     fates = {row["what"]: row["fate"] for row in ended.events}
     assert fates == {
-        "MCP server here": "changed",
-        "tool burn": "changed",
-        "MCP server web": "changed",
-        "MCP server keyed": "left out",
-        "MCP server off": "left out",
-        "model": "changed",
+        "commands": "read live",
+        "MCP server here": "read live",
+        "MCP server web": "read live",
+        "MCP server keyed": "read live",
+        "MCP server off (it is switched off)": "left out",
         "approval_policy": "left out",
-        "commands": "taken",
+        "model": "changed",
     }
-    told = settings()
-    assert told["model"] == "openai/gpt-5.4"
-    assert told["permissions"] == {"deny": ["mcp__here__burn"]}
-    assert told["mcpServers"]["here"]["env"] == {"API_KEY": "${API_KEY}", "PLAIN": "x"}
-    assert told["mcpServers"]["web"]["headers"] == {
-        "X-Team": "${WEB_X_TEAM}",
-        "Authorization": "Bearer ${WEB_TOKEN}",
-    }
+    assert settings() == {"model": "openai/gpt-5.4"}
+
+
+@needs_tmux
+@pytest.mark.slow
+async def test_a_person_reads_the_table_and_decides(crow: Crow, tmux: Tmux):
+    put(home() / ".codex/config.toml", CODEX)
+    for key, told in (("n", "nothing is written"), ("y", "written: ")):
+        await tmux.start(crow, "import", "--from", "codex")
+        screen = await tmux.until("read live  MCP server here", "Write ", "y/N:")
+        assert SECRET not in screen
+        assert HARMLESS not in screen
+        await tmux.keys(key, "Enter")
+        await tmux.until(told, "ended: ")
+        await tmux.close()
+    assert settings() == {"model": "openai/gpt-5.4"}
 
 
 async def test_a_second_time_changes_nothing_and_what_is_there_stays(crow: Crow):
-    put(home() / ".codex/config.toml", CODEX)
-    own = {"model": "mine/own", "mcpServers": {"here": {"command": "mine"}}}
+    put(home() / ".config/opencode/opencode.jsonc", OPENCODE)
+    own = {"model": "mine/own"}
     put(home() / ".crow/settings.json", json.dumps(own))
-    assert (await crow("import", "--from", "codex", "--yes")).status == 0
+    assert (await crow("import", "--from", "opencode", "--yes")).status == 0
     first = settings()
     assert first["model"] == "mine/own"
-    assert first["mcpServers"]["here"] == {"command": "mine"}
-    assert "web" in first["mcpServers"]
-    ended = await crow("import", "--from", "codex")
+    assert first["permissions"] == {"ask": ["Edit"], "deny": ["Bash(git push *)"]}
+    ended = await crow("import", "--from", "opencode")
     assert (ended.status, settings()) == (0, first)
     assert "there is nothing to write" in ended.err
 
 
-@pytest.mark.slow
-async def test_what_was_imported_is_there_in_the_first_request(crow: Crow, endpoint: Endpoint):
-    put(home() / ".codex/config.toml", CODEX.partition("[mcp_servers.web]")[0])
-    put(home() / ".codex/prompts/review.md", "Look at $ARGUMENTS with care.")
-    await crow("import", "--from", "codex", "--yes")
-    endpoint.play(answer("Done."))
-    crow.use(endpoint)
-    ended = await crow("run", "/review it", API_KEY="k")
-    assert ended.status == 0, ended.err
-    body = endpoint.requests[0].body
-    assert "mcp__here__echo" in [tool["function"]["name"] for tool in body["tools"]]
-    assert "Look at it with care." in json.dumps(body["messages"])
-
-
-async def test_opencodes_json_with_comments_becomes_servers_and_rules(crow: Crow):
+async def test_opencodes_json_with_comments_becomes_rules(crow: Crow):
     put(home() / ".config/opencode/opencode.jsonc", OPENCODE)
     ended = await crow("import", "--from", "opencode", "--yes")
     assert ended.status == 0, ended.err
     assert settings() == {
-        "mcpServers": {
-            "near": {"command": "npx", "args": ["-y", "thing"], "env": {"K": "v"}},
-            "far": {
-                "type": "http",
-                "url": "https://example.com/mcp",
-                "headers": {"A": "${A:-}"},
-            },
-        },
         "model": "anthropic/claude-sonnet-4-5",
         "permissions": {"ask": ["Edit"], "deny": ["Bash(git push *)"]},
     }
 
 
-async def test_pis_model_and_folders_are_taken_and_its_keys_are_not(crow: Crow):
+async def test_pis_model_is_taken_and_its_keys_are_not(crow: Crow):
     own = home() / ".pi/agent"
     put(own / "settings.json", '{"defaultProvider": "openai", "defaultModel": "gpt-5.4"}')
     put(own / "auth.json", json.dumps({"openai": {"key": SECRET}}))
@@ -158,17 +146,27 @@ async def test_pis_model_and_folders_are_taken_and_its_keys_are_not(crow: Crow):
     ended = await crow("import", "--from", "pi", "--yes")
     assert ended.status == 0, ended.err
     assert "auth.json" in ended.out
-    assert settings() == {
-        "model": "openai/gpt-5.4",
-        "extensions": {"skills": {"paths": [str(own / "skills")]}},
-    }
+    assert "read live  skills     ~/.pi/agent/skills" in ended.out
+    assert settings() == {"model": "openai/gpt-5.4"}
 
 
-async def test_a_projects_servers_wait_for_its_trust(crow: Crow):
-    put(crow.cwd / ".codex/config.toml", '[mcp_servers.theirs]\ncommand = "their-server"\n')
+async def test_cursors_rules_and_servers_are_read_live(crow: Crow):
+    put(crow.cwd / ".cursor/rules/a.mdc", "---\nalwaysApply: true\n---\nno tabs")
+    put(crow.cwd / ".cursor/mcp.json", '{"mcpServers": {"it": {"command": "it"}}}')
+    ended = await crow("import", "--from", "cursor")
+    assert ended.status == 0, ended.err
+    assert "read live  MCP server it  ./.cursor/mcp.json" in ended.out
+    assert "read live  rules          ./.cursor/rules" in ended.out
+
+
+async def test_a_projects_model_waits_for_its_trust(crow: Crow):
+    put(crow.cwd / ".codex/config.toml", 'model = "gpt-5.4"\n[mcp_servers.it]\ncommand = "it"\n')
     ended = await crow("import", "--from", "codex", "--yes")
     assert "crow trust" in ended.err
     assert not (home() / ".crow/settings.json").exists()
+    assert json.loads((crow.cwd / ".crow/settings.local.json").read_text("utf-8")) == {
+        "model": "openai/gpt-5.4"
+    }
     listed = await crow("mcp", "list")
     assert "untrusted" in listed.out
 

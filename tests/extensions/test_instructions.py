@@ -11,7 +11,7 @@ import pytest
 from crow.core.events import Notice
 from crow.core.hooks.context import RunContext
 from crow.core.ports import NullClient
-from crow.extensions import InstructionsHook, PersistenceHook, SystemPromptHook
+from crow.extensions import CommandsHook, InstructionsHook, PersistenceHook, SystemPromptHook
 from crow.testing import ScriptedModel, call
 from crow.testing.plugin import AgentOf
 
@@ -415,6 +415,7 @@ async def test_files_of_ones_own_and_rules_are_read_with_the_name_of_their_file(
         assert text in told
     for text in ("tests are sentences", "no inline styles", "never here", "alwaysApply"):
         assert text not in told
+    assert f"- {project / '.cursor/rules/asked.mdc'}: where asked" in told
     assert f'file="{project / ".cursor/rules/always.mdc"}"' in told
     kinds = {Path(path).name: kind for path, kind, *_ in instructed.loaded}
     assert (kinds["CLAUDE.local.md"], kinds["mine.md"], kinds["style.md"]) == (
@@ -422,6 +423,44 @@ async def test_files_of_ones_own_and_rules_are_read_with_the_name_of_their_file(
         "User",
         "Project",
     )
+
+
+async def test_an_override_stands_in_for_its_folder_and_one_text_is_told_once(
+    instructed: Instructed, project: Path, home: Path
+):
+    lay(project, {"AGENTS.override.md": "over", "AGENTS.md": "under", "CLAUDE.md": "the same"})
+    lay(home, {".claude/CLAUDE.md": "the same"})
+    told = await instructed(project)
+    assert "over" in told
+    assert "under" not in told
+    assert told.count("the same") == 1
+
+
+async def test_context_names_the_files_whose_text_is_in_the_system_prompt(
+    agent_of: AgentOf, project: Path
+):
+    lay(project, {"AGENTS.md": "to be heeded"})
+    used = [SystemPromptHook("Be good."), InstructionsHook(), CommandsHook()]
+    agent = agent_of("Done.", hooks=used)
+    first = await agent.run("Go", cwd=project)
+    told = (await agent.run("/context", session=first.session)).text.splitlines()
+    at = next(n for n, line in enumerate(told) if line.startswith("- system prompt"))
+    assert told[at + 1] == f"  - {project / 'AGENTS.md'}: 3"
+
+
+async def test_rules_of_a_folder_below_hold_for_the_files_there(agent_of: AgentOf, project: Path):
+    rules = {
+        "all.mdc": "---\nalwaysApply: true\n---\nall there",
+        "css.mdc": "---\nglobs: '*.css'\n---\ncss",
+    }
+    lay(project, {f"web/.cursor/rules/{name}": text for name, text in rules.items()})
+    lay(project, {"web/a.py": "1"})
+    script = [call("Read", file_path=str(project / "web/a.py"))]
+    agent = agent_of(*script, "Done.", hooks=[InstructionsHook()])
+    reply = await agent.run("Go", cwd=project)
+    texts = "".join(str(each.get("content")) for each in reply.session.messages)
+    assert texts.count("all there") == 1
+    assert "\ncss" not in texts
 
 
 async def test_a_rule_for_certain_files_is_told_once_where_one_is_touched(

@@ -1,4 +1,4 @@
-"""Lines in the shape in which Claude Code 2.1 and Codex 0.171 wrote theirs (cut to what is read)."""
+"""Lines in the shape in which Claude Code 2.1, Codex 0.171, pi 0.74 and opencode 1.18 wrote theirs (cut to what is read)."""
 
 from __future__ import annotations
 
@@ -95,6 +95,75 @@ CODEX: list[dict[str, Any]] = [
     }),
     said(7, "assistant", "One test fails."),
 ]  # fmt: skip
+
+
+def pi_line(number: int, after: int | None, kind: str, **more: Any) -> dict[str, Any]:
+    parent = None if after is None else f"p{after}"
+    head = {"type": kind, "id": f"p{number}", "parentId": parent}
+    return {**head, "timestamp": WHEN.format(number), **more}
+
+
+def pi_said(number: int, after: int | None, role: str, *parts: Any, **more: Any) -> dict[str, Any]:
+    message = {"role": role, "content": [*parts], **more}
+    return pi_line(number, after, "message", message=message)
+
+
+def words(text: str) -> dict[str, str]:
+    return {"type": "text", "text": text}
+
+
+PI_USAGE = {"input": 10, "output": 7, "cacheRead": 90, "cacheWrite": 0, "totalTokens": 107}
+PI_CALL = {"type": "toolCall", "id": "c1", "name": "edit",
+           "arguments": {"path": "a.py", "edits": [{"oldText": "1", "newText": "2"}]}}  # fmt: skip
+PI: list[dict[str, Any]] = [
+    {"type": "session", "version": 3, "id": "01a2-1e", "timestamp": WHEN.format(0), "cwd": CWD},
+    pi_line(1, None, "model_change", provider="loop", modelId="old"),
+    pi_said(2, 1, "user", words("First of all")),
+    pi_said(3, 2, "assistant", words("Done."), model="m1"),
+    pi_said(4, 3, "user", words("Another way")),
+    pi_said(5, 3, "user", words("Raise the price"),
+            {"type": "image", "data": "aGk=", "mimeType": "image/png"}),
+    pi_said(6, 5, "assistant", {"type": "thinking", "thinking": "One file."}, PI_CALL,
+            model="m1", usage=PI_USAGE, stopReason="toolUse"),
+    pi_said(7, 6, "toolResult", words("Edited."), toolCallId="c1", toolName="edit", isError=False),
+    pi_line(8, 7, "compaction", summary="All was done.", firstKeptEntryId="p5", tokensBefore=9),
+    pi_said(9, 8, "bashExecution", command="ls", output="a.py"),
+    pi_said(10, 9, "assistant", words("Raised."), model="m2"),
+    pi_line(11, 10, "session_info", name="Prices"),
+]  # fmt: skip
+
+
+def oc(number: int, role: str, *parts: dict[str, Any], **more: Any) -> dict[str, Any]:
+    info = {"id": f"msg_{number}", "role": role, "time": {"created": 1000 * number}, **more}
+    return {"info": info, "parts": [*parts]}
+
+
+def oc_tool(tool: str, status: str, **state: Any) -> dict[str, Any]:
+    told = {"status": status, "time": {"start": 1000, "end": 3000}, **state}
+    return {"type": "tool", "tool": tool, "callID": f"call_{tool}", "state": told}
+
+
+OPENCODE: dict[str, Any] = {
+    "info": {"id": "ses_de24", "title": "Prices", "directory": CWD, "time": {"updated": 9000},
+             "revert": {"messageID": "msg_6"}},
+    "messages": [
+        oc(1, "user", words("Raise the price"), {**words("Plan mode."), "synthetic": True},
+           {"type": "file", "mime": "image/png", "url": "data:image/png;base64,aGk="}),
+        oc(2, "assistant", {"type": "step-start"}, {"type": "reasoning", "text": "One file."},
+           oc_tool("bash", "completed", input={"command": "ls"}, output="a.py",
+                   metadata={"exit": 0}),
+           oc_tool("edit", "error", input={"filePath": "a.py", "oldString": "1", "newString": "2"},
+                   error="no such text"),
+           {"type": "step-finish", "tokens": {"input": 10, "output": 7, "reasoning": 1,
+                                              "cache": {"read": 90, "write": 0}}},
+           modelID="m1"),
+        oc(3, "user", {"type": "compaction"}),
+        oc(4, "assistant", words("All was done."), summary=True, modelID="m1"),
+        oc(5, "assistant", words("Raised."), modelID="m2"),
+        oc(6, "user", words("Taken back")),
+        oc(7, "assistant", words("Never said")),
+    ],
+}  # fmt: skip
 
 
 def lines(made: list[dict[str, Any]]) -> str:

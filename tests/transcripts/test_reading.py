@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.transcripts.samples import CLAUDE, CODEX, CWD, lines
+from tests.transcripts.samples import CLAUDE, CODEX, CWD, OPENCODE, PI, lines
 from tests.view.conftest import lines as stored  # noqa: F401 - a fixture
 
 from crow import Agent
@@ -42,6 +42,45 @@ def made_of(text: str) -> Transcript:
     made = read(text)
     assert isinstance(made, Transcript)
     return made
+
+
+def test_pis_sessions_are_read_by_their_last_branch():
+    made = made_of(lines(PI))
+    assert (made.program, made.id, made.cwd, made.model) == ("pi", "01a2-1e", CWD, "m2")
+    assert made.title == "Prices"
+    assert made.prompts() == ["First of all", "Raise the price"]
+    assert made.usage["input_tokens"] == 100
+    assert told(made.lines()) == [
+        ("prompt", "", "First of all"),
+        ("answer", "", "Done."),
+        ("compacted", "auto", "All was done."),
+        ("prompt", "", "Raise the price"),
+        ("answer", "One file.", ""),
+        ("edit", "a.py", "ok", "Edited."),
+        ("request",),
+        ("aside", "", told_by("pi", "The user ran `ls`:\na.py")),
+        ("answer", "", "Raised."),
+    ]
+
+
+def test_opencodes_sessions_are_read_without_what_was_taken_back():
+    made = made_of(json.dumps(OPENCODE))
+    assert (made.program, made.id, made.cwd, made.model) == ("opencode", "ses_de24", CWD, "m2")
+    assert made.usage["input_tokens"] == 100
+    assert told(made.lines()) == [
+        ("prompt", "", "Raise the price"),
+        ("aside", "", told_by("opencode", "Plan mode.")),
+        ("answer", "One file.", ""),
+        ("bash", "ls", "ok", "a.py"),
+        ("edit", "a.py", "error", "no such text"),
+        ("request",),
+        ("compacted", "auto", "All was done."),
+        ("answer", "", "Raised."),
+    ]
+
+
+def told_by(program: str, text: str) -> str:
+    return f'<crow-context source="{program}">\n{text}\n</crow-context>'
 
 
 def test_claudes_transcripts_are_read_as_they_went_on():
@@ -135,7 +174,7 @@ def paths_in(value: Any, here: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 @settings(max_examples=200)
 @given(st.data())
 def test_no_damage_of_a_line_stops_the_reading_of_the_others(data: st.DataObject):
-    known = data.draw(st.sampled_from([CLAUDE, CODEX, [trajectory_of_codex()]]))
+    known = data.draw(st.sampled_from([CLAUDE, CODEX, PI, [OPENCODE], [trajectory_of_codex()]]))
     broken: Any = json.loads(json.dumps(known))
     for _ in range(data.draw(st.integers(1, 3))):
         *where, last = data.draw(st.sampled_from(paths_in(broken)))
@@ -154,7 +193,7 @@ def trajectory_of_codex() -> dict[str, Any]:
     return trajectory(map(json.loads, made_of(lines(CODEX)).lines().splitlines()))
 
 
-@pytest.mark.parametrize("sample", [CLAUDE, CODEX])
+@pytest.mark.parametrize("sample", [CLAUDE, CODEX, PI, [OPENCODE]])
 async def test_a_conversation_goes_on_where_it_was_taken_in(tmp_path: Path, sample: Any):
     made = made_of(lines(sample))
     head, rows = moved(made.lines(), [(CWD, str(tmp_path))])

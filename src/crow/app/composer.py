@@ -12,7 +12,14 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from crow.app.loading import Kind, Source, Sources, files_in, find, in_a_line, load_file, things
-from crow.app.plugins import hooks_of, plugins_of, servers_of
+from crow.app.plugins import (
+    brought_of,
+    hooks_of,
+    instructions_of,
+    others_of,
+    plugins_of,
+    servers_of,
+)
 from crow.app.rules import (
     KEPT_RULES,
     can_keep_rules,
@@ -179,6 +186,9 @@ class Composer:
             self.proposals,
             sandbox_of(settings),
             settings.cleanup_period_days,
+            brought_of(settings),
+            others_of(settings),
+            partial(instructions_of, settings),
         )
 
     def proposals(self) -> Proposals:

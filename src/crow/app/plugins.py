@@ -1,9 +1,11 @@
-"""The plugins in use: of settings, of Claude Code's installation, and of ``.crow/plugins``."""
+"""The plugins in use, and what else people bring along that they have for other agents."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from crow.app.loading import in_a_line
 from crow.app.rules import place_of
@@ -12,7 +14,15 @@ from crow.project.plugins import Plugin, PluginError, installed, is_plugin, read
 from crow.project.settings import HookFile, HookSettings
 from crow.settings import Settings, Source
 
+if TYPE_CHECKING:
+    from crow.project.elsewhere import Brought
+
 FOLDER = Path(".crow", "plugins")
+OTHERS = ("codex", "opencode", "pi", "cursor")
+THEIRS = (".codex", ".config/opencode", ".opencode", ".pi", ".cursor")
+"""Where other agents keep things in a home."""
+NAMED = (("CODEX_HOME", "."), ("XDG_CONFIG_HOME", "opencode"), ("PI_CODING_AGENT_DIR", "."))
+"""The variables that name other places for them, and the folder there."""
 OFF, ONLY = "disableAllHooks", "allowManagedHooksOnly"
 
 
@@ -112,3 +122,44 @@ def servers_of(plugins: list[Plugin]) -> dict[str, object]:
         for plugin in plugins
         for name, server in plugin.servers.items()
     }
+
+
+def brought_of(
+    settings: Settings, *, trusted: bool | None = None, project: Path | None = None
+) -> Sequence[Brought]:
+    """What people have for other agents, as far as a project is ``trusted``: as the settings say.
+
+    Most have nothing: that costs a look for each folder, and nothing more is imported.
+    """
+    home, project = Path.home(), project or Path(settings.project or os.devnull)
+    if not any(map(os.path.exists, _places_of_others(home, project))):
+        return ()
+    from crow.project.elsewhere import Place, brought_along
+
+    wanted = [name for name in OTHERS if name in others_of(settings)]
+    is_one = str(project) != os.devnull and project != home
+    place = Place(home, project if is_one else None)
+    is_trusted = settings.trusted if trusted is None else trusted
+    return brought_along(place, wanted, trusted=is_trusted)
+
+
+def instructions_of(settings: Settings, project: Path) -> list[Path]:
+    """The files of instructions that a user and a project have for other agents."""
+    found = brought_of(settings, trusted=False, project=project)
+    return [each.path for each in found if each.kind == "instructions"]
+
+
+def others_of(settings: Settings) -> frozenset[str]:
+    """The agents whose things are read where they are."""
+    return frozenset(OTHERS) - {name for name, on in settings.other_agents.items() if not on}
+
+
+def _places_of_others(home: Path, project: Path) -> Iterable[str]:
+    """Where something could be; a list, for every start looks."""
+    from crow.project.trust import FOREIGN, FOREIGN_FILES
+
+    return [
+        *[f"{home}/{name}" for name in THEIRS],
+        *[f"{project}/{name}" for name in (*FOREIGN, *FOREIGN_FILES)],
+        *[f"{os.environ[name]}/{folder}" for name, folder in NAMED if name in os.environ],
+    ]

@@ -7,13 +7,21 @@ takes to judge it.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
 from crow.app.loading import is_extension
 from crow.project.frontmatter import FrontMatter
-from crow.project.trust import HOMES, WATCHED, WATCHED_FOLDERS, what_would_run
+from crow.project.trust import (
+    FOREIGN,
+    FOREIGN_FILES,
+    HOMES,
+    WATCHED,
+    WATCHED_FOLDERS,
+    what_would_run,
+)
 from crow.settings import Settings, Withheld
 from crow.settings.secrets import hidden
 
@@ -25,7 +33,14 @@ FOLDERS: Mapping[str, str] = {
     "commands": "command",
     "skills": "file of a skill",
     "plugins": "file of a plugin",
+    "prompts": "command",
+    "command": "command",
+    "agent": "sub-agent",
+    "skill": "file of a skill",
 }
+SKILLS = frozenset({"skills", "skill"})
+SAID_ELSEWHERE = SKILLS | {"commands"}
+"""Folders of whose files a session speaks itself."""
 Table = Mapping[str, Any]
 
 
@@ -35,9 +50,18 @@ def wanted(settings: Settings) -> list[str]:
         return []
     project = Path(settings.project)
     lines = [line for each in settings.withheld for line in _settings(each, project)]
-    for path in what_would_run(project):
+    for path in _used(settings, project):
         lines += _file(path, project)
     return [_line(text) for text in dict.fromkeys(lines)]
+
+
+def _used(settings: Settings, project: Path) -> Iterator[Path]:
+    """The files that would run, without those of agents whose things are switched off."""
+    off = {f".{name}" for name, is_on in settings.other_agents.items() if not is_on}
+    for path in what_would_run(project):
+        name = path.relative_to(project).parts[0]
+        if name not in off and not (".opencode" in off and name in FOREIGN_FILES):
+            yield path
 
 
 def summary(settings: Settings) -> str:
@@ -49,11 +73,15 @@ def summary(settings: Settings) -> str:
         return ""
     project = Path(settings.project)
     files: dict[str, None] = {}
-    for path in what_would_run(project):
+    for path in _used(settings, project):
         name = path.relative_to(project)
         folder = watched_folder(name)
         beside = folder == "extensions" and not is_extension(path)
-        if folder not in ("commands", "skills") and not beside and [*_file(path, project)]:
+        if (
+            folder not in (SKILLS if name.parts[0] in FOREIGN else SAID_ELSEWHERE)
+            and not beside
+            and [*_file(path, project)]
+        ):
             files[str(name if folder in ("", "extensions") else Path(*name.parts[:2]))] = None
     return "; ".join([*map(str, settings.withheld), *([", ".join(files)] if files else ())])
 
@@ -129,6 +157,9 @@ def _file(path: Path, project: Path) -> Iterator[str]:
     if path.name == ".mcp.json" and len(name.parts) == 1:
         yield from _servers(_read(path))
         return
+    if name.parts[0] in (*FOREIGN, *FOREIGN_FILES):
+        yield from _foreign(path, project)
+        return
     folder = watched_folder(name)
     if path.suffix == ".md":
         yield from _front_matter(path)
@@ -138,6 +169,22 @@ def _file(path: Path, project: Path) -> Iterator[str]:
         yield f"{FOLDERS[folder]}: {name}"
     elif folder not in WATCHED_FOLDERS and path.name not in WATCHED:
         yield f"script: {name}"
+
+
+def _foreign(path: Path, project: Path) -> Iterator[str]:
+    """What a file of another agent's brings."""
+    from crow.project.elsewhere import Place, brought_along
+
+    name = path.relative_to(project)
+    if folder := watched_folder(name):
+        is_skill = path.name == "SKILL.md"
+        yield from () if is_skill else (f"{FOLDERS.get(folder, folder)}: {name}",)
+        return
+    agent = "opencode" if name.name in FOREIGN_FILES else name.parts[0].removeprefix(".")
+    found = brought_along(Place(Path(os.devnull), project, {}), (agent,))
+    inside = [each for each in found if each.path == path]
+    yield from _servers({each.name: each.value for each in inside if each.kind == "server"})
+    yield from (each.label for each in inside if each.kind in ("command", "agent"))
 
 
 def _front_matter(path: Path) -> Iterator[str]:
@@ -153,7 +200,7 @@ def _front_matter(path: Path) -> Iterator[str]:
 def watched_folder(name: Path) -> str:
     """The folder of a project's ``.crow`` or the like that a relative path is in; else empty."""
     parts = name.parts
-    return parts[1] if len(parts) > 2 and parts[0] in HOMES else ""
+    return parts[1] if len(parts) > 2 and parts[0] in (*HOMES, *FOREIGN) else ""
 
 
 def _read(path: Path) -> Table:

@@ -30,6 +30,7 @@ from crow.cli.options import (
     is_plain,
     refuse_unread,
     settings_of,
+    tell_news,
     tell_problems,
 )
 from crow.cli.output import Output
@@ -114,6 +115,7 @@ def prepared(options: argparse.Namespace, out: Output) -> tuple[Settings, Agent]
     refuse_unread(settings)
     agent = agent_of(options, settings)
     tell_problems(settings, agent, out)
+    tell_news(settings, out)
     live_of(agent).asks = True
     return settings, agent
 

@@ -3,7 +3,8 @@
 Files, the stronger later: ~/.claude/settings.json, ~/.crow/settings.json (or .toml), the project's
 .claude/ and .crow/settings.json, .claude/ and .crow/settings.local.json, --settings FILE, options,
 /etc/claude-code/managed-settings.json, /etc/crow/managed-settings.json, and managed-settings.d/
-beside them. Lists are joined. Keys and the like are hidden.
+beside them. Lists are joined. Keys and the like are hidden. Then what is read where Codex,
+opencode, pi and Cursor have it; --all says what of that is left out.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ def main(options: argparse.Namespace, out: Output) -> int:
     settings = settings_of(options)
     refused = _refused(settings, options)
     show_rows(settings, refused, options, out)
+    show_brought(settings, options, out)
     problems = [*settings.problems, *refused.values()]
     for text in problems:
         out.error(text)
@@ -87,6 +89,24 @@ def show_rows(
     left = len(found) - len(kept)
     if left and not options.set:
         out.line(f"{left} more settings have their defaults: crow config --all", "dim")
+
+
+def show_brought(settings: Settings, options: argparse.Namespace, out: Output) -> None:
+    """Show what is read where other agents have it, and the file that each thing is in."""
+    from crow.app.plugins import brought_of
+    from crow.cli.setting import UNTRUSTED, Row
+
+    used = brought_of(settings)
+    for each in brought_of(settings, trusted=True):
+        name, what = f"from {each.agent}", each.label
+        if each.kind == "left out" and not options.all:
+            continue
+        reason = each.why if each.kind == "left out" else "" if each in used else UNTRUSTED
+        row = Row(name, what, str(each.path), "left out" if reason else "set", reason)
+        if options.json:
+            out.verbatim(json.dumps(asdict(row), ensure_ascii=False))
+        else:
+            out.raw(f"{name:20}  {_told(row, out)}")
 
 
 def _told(row: Row, out: Output) -> str:

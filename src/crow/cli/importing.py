@@ -1,4 +1,4 @@
-"""Conversations of elsewhere: those of Claude Code and of Codex on this machine, and files."""
+"""Conversations of elsewhere: those that other programs have on this machine, and files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import argparse
 import json
 import os
 import uuid
+from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,14 +20,16 @@ from crow.cli.stored import able
 from crow.core.errors import SessionError
 from crow.text import columns, one_line, shorten
 from crow.transcripts import Transcript, UnknownTranscriptError, read
-from crow.transcripts.finding import conversations, named
+from crow.transcripts.finding import Found, conversations, files, named
 from crow.transcripts.moving import moved, whole
-from crow.transcripts.transcript import stamp, text_in
+from crow.transcripts.transcript import Object, stamp, text_in
 
 if TYPE_CHECKING:
     from crow.core.session import Store
 
 SHORT = 8
+LATEST = 100
+"""Conversations among which the latest one of a directory is looked for."""
 HERE = "."
 """What ``--cwd`` is where nobody gives it."""
 LONGER = 13
@@ -60,21 +65,63 @@ def list_foreign(options: argparse.Namespace, out: Output, age: Any) -> None:
     if not shown and not options.json:
         where = "" if options.all else f" in {cwd}; --all looks in every directory"
         of = f" with {' '.join(options.words)!r}" if words else ""
-        out.line(f"Claude Code and Codex have no conversation{of}{where}")
+        out.line(f"Claude Code, Codex, opencode and pi have no conversation{of}{where}")
 
 
 async def bring_in(store: Store, options: argparse.Namespace, out: Output) -> None:
     """Store a conversation of elsewhere as a session, for this machine's folders."""
-    add = able(store, "add")
     paths = [_pair(each) for each in options.map]
-    text = _text(options.words[0])
+    cwd = str(directory(options)) if options.cwd != HERE else ""
+    head, rows = await _kept(store, _text(options.words[0]), options.words[0], paths, cwd)
+    session_id = str(head["id"])
+    if options.json:
+        out.verbatim(json.dumps({"id": session_id, "cwd": head["cwd"], "records": len(rows)}))
+        return
+    out.line(f"{session_id[:SHORT]} in {head['cwd']}: {len(rows)} records")
+    out.line(f'crow run --resume {session_id[:SHORT]} "..." goes on', "dim")
+
+
+async def brought_in(store: Store, start: str) -> tuple[str, str] | None:
+    """The session of another program's conversation whose id begins so, and the program.
+
+    It is stored now, unless that has been done before; then there is no program to speak of. None
+    where there is no such conversation. Raises `SessionError` where it cannot be taken in.
+    """
+    found = named(Path.home(), os.environ, start)
+    return await _brought(store, _read(found[0]), start) if len(found) == 1 else None
+
+
+async def latest_brought_in(store: Store, cwd: str) -> tuple[str, str] | None:
+    """The same for the latest conversation in a directory, among the latest of all."""
+    for each in islice(files(Path.home(), os.environ), LATEST):
+        with suppress(OSError, UnknownTranscriptError):
+            text = each.text
+            made = read(text)
+            if isinstance(made, Transcript) and made.cwd == cwd:
+                return await _brought(store, text, made.id)
+    return None
+
+
+async def _brought(store: Store, text: str, word: str) -> tuple[str, str]:
+    made = read(text)
+    if isinstance(made, Transcript) and await _is_there(store, made.session_id):
+        return made.session_id, ""
+    head, _ = await _kept(store, text, word, (), "")
+    return str(head["id"]), made.program if isinstance(made, Transcript) else ""
+
+
+async def _kept(
+    store: Store, text: str, word: str, paths: Sequence[tuple[str, str]], cwd: str
+) -> tuple[Object, list[Object]]:
+    """The session that a text was stored as, in ``cwd`` where that is given, and its rows."""
+    add = able(store, "add")
     try:
         made = read(text)
     except UnknownTranscriptError as error:
-        raise SessionError(f"{options.words[0]}: {error}") from None
+        raise SessionError(f"{word}: {error}") from None
     head, rows = moved(text if isinstance(made, str) else made.lines(), paths)
     was = text_in(head.get("cwd"))
-    if options.cwd != HERE and (cwd := str(directory(options))) != was:
+    if cwd not in ("", was):
         head, rows = moved(whole(head, rows), [(was, cwd)] if was else [])
         head["cwd"] = cwd
     here = Path(text_in(head.get("cwd")))
@@ -82,15 +129,11 @@ async def bring_in(store: Store, options: argparse.Namespace, out: Output) -> No
         raise SessionError(
             f"its folder is not here: {was or '(unknown)'}; --map {was or 'OLD'}=NEW, or --cwd DIR"
         )
-    session_id = str(head.get("id") or uuid.uuid4().hex)
-    if isinstance(made, str) and await _is_there(store, session_id):
-        session_id = uuid.uuid4().hex  # an export of what is stored here: a copy
-    await add(session_id, head, rows)
-    if options.json:
-        out.verbatim(json.dumps({"id": session_id, "cwd": head["cwd"], "records": len(rows)}))
-        return
-    out.line(f"{session_id[:SHORT]} in {head['cwd']}: {len(rows)} records")
-    out.line(f'crow run --resume {session_id[:SHORT]} "..." goes on', "dim")
+    head["id"] = str(head.get("id") or uuid.uuid4().hex)
+    if isinstance(made, str) and await _is_there(store, head["id"]):
+        head["id"] = uuid.uuid4().hex  # an export of what is stored here: a copy
+    await add(head["id"], head, rows)
+    return head, rows
 
 
 async def _is_there(store: Store, session_id: str) -> bool:
@@ -122,8 +165,12 @@ def _text(word: str) -> str:
             many = f"{len(found)} conversations begin with {word!r}: give more of the id"
             none = f"there is no file {word!r}, and no conversation of that id"
             raise SessionError(many if found else f"{none} (crow sessions foreign --all)")
-        path = found[0]
+        return _read(found[0])
+    return _read(Found(0, path))
+
+
+def _read(found: Found) -> str:
     try:
-        return path.read_text("utf-8", "replace")
+        return found.text
     except OSError as error:
-        raise SessionError(f"{path} cannot be read: {error.strerror}") from error
+        raise SessionError(f"{found.path} cannot be read: {error.strerror}") from error

@@ -11,7 +11,7 @@
   crow mcp serve                         be such a server, for other programs
 
 Scopes: user is ~/.crow/settings.json, project is .mcp.json, which others share, local is
-.crow/settings.local.json. Those of Claude Code's ~/.claude.json are read where they are.
+.crow/settings.local.json. Those of Claude Code, Codex, opencode and Cursor are read where they are.
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ def _list(options: argparse.Namespace, out: Output) -> int:
             continue
         state = out.styled(f"{row['state']:13}", COLOURS.get(row["state"], "red"))
         told = ": ".join(filter(None, (row["place"], row["why"])))
-        out.raw(f"{one_line(row['name']):{width}}  {state}  {one_line(told)}")
+        file = out.styled(f"  {one_line(row['source'])}" if "/" in row["source"] else "", "dim")
+        out.raw(f"{one_line(row['name']):{width}}  {state}  {one_line(told)}{file}")
     if not rows:
         out.note("there are no MCP servers: crow mcp add NAME COMMAND, or NAME URL")
     return 0

@@ -104,16 +104,19 @@ def broken_servers(hook: McpHook) -> Iterator[dict[str, str]]:
 
 def withheld_servers(options: argparse.Namespace) -> Iterator[dict[str, str]]:
     """The servers of a project that the user does not trust."""
+    from crow.app.plugins import brought_of
     from crow.extensions.mcp.description import Description, from_project, from_table
 
     settings = settings_of(options)
     project = Path(settings.project)
     if settings.trusted and is_trusted(project):
         return
-    tables: list[Mapping[str, Any]] = [
-        each.table.get("mcpServers") or {} for each in settings.withheld
+    tables: list[tuple[Mapping[str, Any], str]] = [
+        (each.table.get("mcpServers") or {}, "project") for each in settings.withheld
     ]
-    told = [one for table in tables for one in from_table(table, "project")]
+    theirs = [each for each in brought_of(settings, trusted=True) if each.kind == "server"]
+    tables += [({it.name: it.value}, str(it.path)) for it in theirs if it.is_project]
+    told = [one for table, source in tables for one in from_table(table, source)]
     for each in (*from_project(project), *told):
         if isinstance(each, Description):
             about = {"name": each.name, "state": "untrusted", "transport": each.transport}

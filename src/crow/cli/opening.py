@@ -98,17 +98,32 @@ async def _opened(
         named = {"id": options.session_id, "mode": options.mode}
         given: dict[str, Any] = {name: value for name, value in named.items() if value}
         return await agent.new_session(cwd, client=client, directories=beside, **given)
-    from crow.cli.stored import able, stored, whole_id
+    from crow.cli.stored import able, stored
 
     store = stored(agent)
-    known = await (whole_id(store, options.resume) if options.resume else latest(store, cwd))
+    known, program = await (meant(store, options.resume) if options.resume else latest(store, cwd))
     if options.fork_session:
         known = await able(store, "fork")(known)
     more = {"directories": beside} if beside else {}
     session = await agent.load_session(known, client=client, source="resume", **more)
     session.mode = options.mode or session.mode
     session.model = None if options.model else session.model
+    if program:
+        told = f"this goes on with what was said in {program}: {session.title}"
+        await client.update(session.id, Notice(told))
     return session
+
+
+async def meant(store: Store, start: str) -> tuple[str, str]:
+    """The id of the session that is meant, and the program whose conversation it was until now."""
+    from crow.cli.stored import WHOLE, ids, whole_id
+
+    if len(start) != WHOLE and not await ids(store, start):
+        from crow.cli.importing import brought_in
+
+        if found := await brought_in(store, start):
+            return found
+    return await whole_id(store, start), ""
 
 
 async def refuse_known(agent: Agent, session_id: str) -> None:
@@ -119,9 +134,16 @@ async def refuse_known(agent: Agent, session_id: str) -> None:
         raise SessionError(f"there is a session {session_id!r} already: --resume goes on with it")
 
 
-async def latest(store: Store, cwd: str) -> str:
-    """The id of the session that was used last in a directory."""
+async def latest(store: Store, cwd: str) -> tuple[str, str]:
+    """The id of the session that was used last in a directory, and its program as in `meant`.
+
+    Where there was none yet it is what somebody last said to another agent there.
+    """
     found, _ = await store.sessions(cwd=cwd, limit=1)
-    if not found:
-        raise SessionError(f"there is no session in {cwd} to continue: crow sessions lists all")
-    return found[0].id
+    if found:
+        return found[0].id, ""
+    from crow.cli.importing import latest_brought_in
+
+    if brought := await latest_brought_in(store, cwd):
+        return brought
+    raise SessionError(f"there is no session in {cwd} to continue: crow sessions lists all")

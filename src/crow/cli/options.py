@@ -201,3 +201,14 @@ def tell_problems(settings: Settings, agent: Agent, out: Output) -> None:
     for text in complaints(settings, agent):
         out.error(text)
         live_of(agent).told.add(text)
+
+
+def tell_news(settings: Settings, out: Output) -> None:
+    """Say once what is read of other agents' things, and what is not."""
+    from crow.app.plugins import brought_of
+
+    if found := brought_of(settings):
+        from crow.project.elsewhere.news import news
+
+        for text in news(found):
+            out.note(text)

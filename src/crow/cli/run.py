@@ -30,6 +30,7 @@ from crow.cli.options import (
     has_screen,
     refuse_unread,
     settings_of,
+    tell_news,
     tell_problems,
 )
 from crow.cli.output import Output
@@ -190,6 +191,7 @@ async def answer(options: argparse.Namespace, settings: Settings, prompt: str, o
     asker = Asker(out) if somebody_is_there() and options.prompt not in (None, "-") else None
     agent = agent_of(options, settings)
     tell_problems(settings, agent, out)
+    tell_news(settings, out)
     view = client_of(options, out, asker)
     view.waits_for_servers = True
     if options.init_only:

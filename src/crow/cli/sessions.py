@@ -11,7 +11,7 @@ crow sessions fork ID           a copy to go on with, even where the session is 
 crow sessions rewind ID         its prompts; with a number files and conversation as before that one
 crow sessions export ID         all of it but secrets, as JSON Lines; --format has others' shapes
 crow sessions import FILE       takes one in: an export, or a conversation of Claude Code or Codex
-crow sessions foreign [TEXT]    the conversations of Claude Code and Codex; import takes their ids
+crow sessions foreign [TEXT]    conversations of Claude Code, Codex, opencode and pi, to go on with
 crow sessions archive ID        put it away: editors list it no more; unarchive takes it back
 crow sessions delete ID
 """

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from crow._lazy import lazy
 
 if TYPE_CHECKING:
+    from crow.project.elsewhere.thing import Brought as Brought
     from crow.project.files import read_secrets as read_secrets
     from crow.project.files import write_atomically as write_atomically
     from crow.project.files import write_secrets as write_secrets
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from crow.project.settings import HookFile as HookFile
     from crow.project.settings import Proposals as Proposals
     from crow.project.settings import SandboxSettings as SandboxSettings
+    from crow.project.trust import foreign_folders as foreign_folders
     from crow.project.trust import is_trusted as is_trusted
     from crow.project.trust import project_of as project_of
     from crow.project.use import FrontMatterContext as FrontMatterContext
@@ -26,12 +28,13 @@ if TYPE_CHECKING:
     from crow.project.use import use_front_matter as use_front_matter
 
 _ROOMS = {
+    "crow.project.elsewhere.thing": "Brought",
     "crow.project.files": "read_secrets write_atomically write_secrets",
     "crow.project.frontmatter": "FrontMatter",
     "crow.project.home": "state_directory",
     "crow.project.plugins": "Plugin fill_placeholders matching_names placeholder_values",
     "crow.project.settings": "HookFile Proposals SandboxSettings",
-    "crow.project.trust": "is_trusted project_of",
+    "crow.project.trust": "foreign_folders is_trusted project_of",
     "crow.project.use": "FrontMatterContext define_front_matter use_front_matter",
 }
 

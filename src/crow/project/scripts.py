@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeGuard, cast
 
 LARGEST = 1_000_000
 ROOT = (
-    r"\$\{CLAUDE_PROJECT_DIR(?::-[^}]*)?\}|\$CLAUDE_PROJECT_DIR\b|\$\{PWD\}|\$PWD\b"
+    r"\$\{(?:workspaceFolder|CLAUDE_PROJECT_DIR(?::-[^}]*)?)\}|\$CLAUDE_PROJECT_DIR\b|\$\{PWD\}|\$PWD\b"
     r"|\$\((?:pwd|git rev-parse --show-toplevel)\)|`(?:pwd|git rev-parse --show-toplevel)`"
 )
 MARK = "\x01"
@@ -33,6 +33,8 @@ KEY = r"(?m)^\s*(?:-\s+)?(?:[\w-]+:(?:\s+|$))?|^\s*-\s+"
 BLOCK = r"(?ms)^hooks:(.*?)(?=^\S|\Z)"
 
 SETTINGS = frozenset({"settings", "settings.local"})
+SERVERS = {"opencode": "mcp", "config": "mcp_servers"}
+"""The files of other agents of which servers alone run, and what these stand under."""
 RUNNING = ("hooks", "mcpServers", "extensions", "statusLine", "apiKeyHelper", "providers")
 """What of settings runs commands; those of ``fileSuggestion`` and the like Crow does not run."""
 COMMANDS = ("command", "apiKeyHelper")
@@ -77,6 +79,8 @@ def _told_in(path: Path, project: Path, stamp: tuple[int, int, int]) -> tuple[Na
         if path.suffix == ".md":
             return tuple(_of_front_matter(text, project))
         table = _table(text, path.suffix)
+        if path.stem in SERVERS and isinstance(table, dict):
+            table = cast("Mapping[str, object]", table).get(SERVERS[path.stem])
         if path.stem in SETTINGS and isinstance(table, dict):
             told = cast("Mapping[str, object]", table)
             table = [{key: told[key]} for key in RUNNING if key in told]
@@ -86,6 +90,10 @@ def _told_in(path: Path, project: Path, stamp: tuple[int, int, int]) -> tuple[Na
 
 
 def _table(text: str, suffix: str) -> object:
+    if suffix == ".jsonc":
+        from crow.project.elsewhere.files import plain
+
+        return json.loads(plain(text))
     if suffix != ".toml":
         return json.loads(text)
     import tomllib
@@ -100,8 +108,14 @@ def _told(value: object, project: Path) -> Iterator[Named]:
     elif isinstance(value, dict):
         table = cast("Mapping[str, object]", value)
         args, cwd = table.get("args"), table.get("cwd")
-        for command in filter(_is_text, map(table.get, COMMANDS)):
-            words = cast("list[object]", args) if isinstance(args, list) else []
+        for told in map(table.get, COMMANDS):
+            # opencode has program and arguments in one list
+            command, *more = (
+                (cast("list[object]", told) or [None]) if isinstance(told, list) else [told]
+            )
+            if not _is_text(command):
+                continue
+            words = [*more, *(cast("list[object]", args) if isinstance(args, list) else [])]
             base = _placed(cwd, project, project) if isinstance(cwd, str) else project
             texts = [shlex.quote(each) for each in words if isinstance(each, str)]
             yield from _named(" ".join([command, *texts]), project, base)

@@ -12,6 +12,7 @@ from crow.project.plugins import Plugin
 if TYPE_CHECKING:
     from crow.core.extensions import Found
     from crow.core.session import Session
+    from crow.project.elsewhere.thing import Brought
 
 Behaviour = Literal["allow", "ask", "deny"]
 
@@ -127,13 +128,21 @@ class Proposals(Protocol):
         ...
 
 
+def nothing(project: Path) -> Sequence[Path]:
+    """No files, wherever one is."""
+    del project
+    return ()
+
+
 @frozen
 class ProjectSettings:
     """What holds in a project, for an extension with a class method ``options_from``.
 
     ``options_from(settings, own)`` returns the options that it is made with; ``own`` is its table.
     ``project`` is a directory, ``plugins`` are those in use and ``mcp_servers`` the settings' and
-    theirs. ``scripts`` gives the project's files that hooks and servers run. ``keep_rule`` writes a
+    theirs; ``brought`` is what the user and a trusted project have for other agents, ``others`` the
+    names of those whose things are read, and ``instructions`` gives their files for a project.
+    ``scripts`` gives the project's files that hooks and servers run. ``keep_rule`` writes a
     permission rule down, None where that would not last; ``drop_rule`` takes one out again, False
     where it was not there. ``prompted`` gives the extensions that are to begin a sub-agent's
     requests with a prompt, none where no extension can. ``proposals`` puts extensions into use
@@ -154,3 +163,6 @@ class ProjectSettings:
     proposals: Callable[[], Proposals]
     sandbox: SandboxSettings = SandboxSettings()
     cleanup_period_days: int | None = None
+    brought: Sequence[Brought] = ()
+    others: frozenset[str] = frozenset()
+    instructions: Callable[[Path], Sequence[Path]] = nothing

@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from importlib.machinery import BYTECODE_SUFFIXES, EXTENSION_SUFFIXES, SOURCE_SUFFIXES
 from itertools import islice
 from pathlib import Path
-from typing import cast
+from typing import Literal, cast
 
 from crow.project.files import write_atomically
 from crow.project.home import state_directory
@@ -24,7 +24,20 @@ MARKS = (".crow", ".claude", ".git")
 HOMES = (".claude", ".crow", ".agents")
 WATCHED = ("settings.json", "settings.toml", "settings.local.json", "settings.local.toml")
 WATCHED_FOLDERS = ("extensions", "hooks", "skills", "agents", "commands", "plugins")
-TELLING = frozenset({".json", ".toml", ".md"})
+FOREIGN = {
+    ".codex": (("config.toml",), ("prompts", "skills", "agents")),
+    ".opencode": (
+        ("opencode.json", "opencode.jsonc"),
+        ("command", "commands", "agent", "agents", "skill", "skills"),
+    ),
+    ".pi": (("mcp.json",), ("prompts", "skills")),
+    ".cursor": (("mcp.json",), ("commands", "skills", "agents")),
+}
+"""Of other agents' folders the files and folders that Crow uses, too."""
+KINDS = {"commands": ("prompts", "command", "commands"), "skills": ("skill", "skills")}
+"""What those folders are called that hold commands and skills."""
+FOREIGN_FILES = ("opencode.json", "opencode.jsonc")
+TELLING = frozenset({".json", ".jsonc", ".toml", ".md"})
 """Of the watched files, those that can name scripts."""
 MOST_LINKED = 5_000
 """Files behind a link to a folder that are looked at; what lies beyond them is not trusted."""
@@ -48,6 +61,18 @@ def project_of(cwd: str | Path, home: Path | None = None) -> Path:
         if any(map(Path.exists, map(folder.joinpath, MARKS))):
             return folder
     return here
+
+
+def foreign_folders(
+    base: Path, kind: Literal["commands", "skills"], agents: Collection[str]
+) -> list[tuple[str, Path]]:
+    """Where other agents have commands or skills below a directory, each with whose it is."""
+    found: list[tuple[str, Path]] = []
+    for name, (_, folders) in FOREIGN.items():
+        if name[1:] in agents and os.path.isdir(f"{base}/{name}"):  # noqa: PTH112 - every prompt
+            named = [base / name / each for each in folders if each in KINDS[kind]]
+            found += [(name[1:], each) for each in named if each.is_dir()]
+    return found
 
 
 def is_trusted(project: Path, file: str | Path | None = None) -> bool:
@@ -133,8 +158,14 @@ def _said(project: Path) -> Iterator[Path]:
         for inner in filter(Path.is_dir, (folder / name for name in WATCHED_FOLDERS)):
             seen = None if inner.name == "extensions" else set[str]()
             yield from sorted(filter(_counts, _below(inner, os.path.realpath(project), seen)))
-    if (project / ".mcp.json").is_file():
-        yield project / ".mcp.json"
+    for name in (".mcp.json", *FOREIGN_FILES):
+        if (project / name).is_file():
+            yield project / name
+    for name, (files, folders) in FOREIGN.items():
+        if (folder := project / name).is_dir():
+            yield from (folder / each for each in files if (folder / each).is_file())
+            for inner in filter(Path.is_dir, map(folder.joinpath, folders)):
+                yield from sorted(filter(_counts, _below(inner, os.path.realpath(project), set())))
 
 
 def _below(folder: Path, project: str, seen: set[str] | None) -> Iterator[Path]:

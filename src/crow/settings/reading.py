@@ -462,6 +462,7 @@ def _settings(
         plugins=merged.listed("plugins"),
         enabled_plugins=values.get("enabledPlugins", {}),
         plugin_configs=values.get("pluginConfigs", {}),
+        other_agents=values.get("other_agents", {}),
         project=str(project),
         trusted=trusted,
         origins=merged.origins | {name: by for name, (_, by) in merged.switches.items()},

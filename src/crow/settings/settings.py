@@ -35,6 +35,7 @@ class Settings:
     ``only_plugins`` lets no hooks run but those of plugins and the administrator. ``plugins`` are
     folders, ``enabled_plugins`` and ``plugin_configs`` say which of those that Claude Code has
     installed are used, and with what options.
+    ``other_agents`` says whose things are read where they are, which all are unless it is false.
     ``origins`` maps a dotted path such as ``extensions.limits.max_turns`` to the file that it came
     from. ``problems`` are lines for a person, ``unread`` those of them about files that could not
     be read at all, whose rules are not known; ``withheld`` is what an untrusted project wanted,
@@ -75,6 +76,7 @@ class Settings:
     plugins: tuple[Entry, ...] = ()
     enabled_plugins: Mapping[str, bool] = field(default_factory=dict[str, bool])
     plugin_configs: Mapping[str, Table] = field(default_factory=Table, repr=False)
+    other_agents: Mapping[str, bool] = field(default_factory=dict[str, bool])
     project: str = ""
     trusted: bool = True
     origins: Mapping[str, Source] = field(default_factory=dict[str, Source])

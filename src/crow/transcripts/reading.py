@@ -14,19 +14,24 @@ from crow.transcripts.claude import is_claude
 from crow.transcripts.claude import read as read_claude
 from crow.transcripts.codex import is_codex
 from crow.transcripts.codex import read as read_codex
+from crow.transcripts.opencode import is_opencode
+from crow.transcripts.opencode import read as read_opencode
 from crow.transcripts.otlp import is_otlp
 from crow.transcripts.otlp import read as read_otlp
+from crow.transcripts.pi import is_pi
+from crow.transcripts.pi import read as read_pi
 from crow.transcripts.transcript import Object, Transcript, objects
 
 LOOKED_AT = 50
 """Lines by which a program is known."""
 BY_LINES: tuple[tuple[Callable[[Iterable[Object]], bool], Callable[[str], Transcript]], ...] = (
     (is_codex, read_codex),
+    (is_pi, read_pi),
     (is_claude, read_claude),
 )
 KNOWN = (
-    "an export of Crow, a transcript of Claude Code, a rollout of Codex, an ATIF trajectory, "
-    "traces in OTLP's JSON"
+    "an export of Crow, a transcript of Claude Code, a rollout of Codex, a session of pi, an "
+    "export of opencode, an ATIF trajectory, traces in OTLP's JSON"
 )
 
 
@@ -48,6 +53,8 @@ def read(text: str) -> Transcript | str:
     value = _whole(text)
     if is_otlp(value) or any(map(is_otlp, first)):
         return _with_something(read_otlp(text))
+    if is_opencode(value):
+        return _with_something(read_opencode(value))
     if is_atif(value):
         return _with_something(read_atif(value))
     raise UnknownTranscriptError(f"it is no conversation that is known here: {KNOWN}")

@@ -16,15 +16,25 @@ Object = dict[str, Any]
 ORIGIN = "imported"
 """Whose thoughts these are: of no endpoint that Crow asks, so that none gets them back."""
 KINDS = {
-    "execute": ("Bash", "shell", "exec_command", "local_shell", "shell_command"),
-    "read": ("Read", "NotebookRead", "view_image"),
-    "edit": ("Edit", "MultiEdit", "NotebookEdit", "Write", "apply_patch"),
-    "search": ("Glob", "Grep", "WebSearch"),
-    "fetch": ("WebFetch",),
-    "think": ("TodoWrite", "update_plan"),
+    "execute": ("Bash", "bash", "shell", "exec_command", "local_shell", "shell_command"),
+    "read": ("Read", "read", "NotebookRead", "view_image"),
+    "edit": ("Edit", "edit", "MultiEdit", "NotebookEdit", "Write", "write", "apply_patch"),
+    "search": ("Glob", "glob", "Grep", "grep", "find", "WebSearch", "websearch"),
+    "fetch": ("WebFetch", "webfetch"),
+    "think": ("TodoWrite", "todowrite", "update_plan"),
 }
 KIND_OF = {name: kind for kind, names in KINDS.items() for name in names}
-TITLED = ("command", "cmd", "file_path", "path", "pattern", "url", "query", "description")
+TITLED = (
+    "command",
+    "cmd",
+    "file_path",
+    "filePath",
+    "path",
+    "pattern",
+    "url",
+    "query",
+    "description",
+)
 TITLE_LENGTH = 60
 
 
@@ -206,12 +216,18 @@ def titled(name: str, args: Any) -> str:
 def diffs(args: Any) -> Iterable[Object]:
     """The changes that the arguments of a call name, as far as they name both sides."""
     given = as_object(args)
-    path = given.get("file_path")
+    path = _first(given, "file_path", "filePath", "path")
     for change in [given, *as_objects(given.get("edits"))]:
         if isinstance(path, str):
-            old, new = change.get("old_string"), change.get("new_string", change.get("content"))
+            old = _first(change, "old_string", "oldString", "oldText")
+            new = _first(change, "new_string", "newString", "newText", "content")
             if isinstance(new, str):
                 yield {"path": path, "old": old if isinstance(old, str) else None, "new": new}
+
+
+def _first(given: Object, *names: str) -> Any:
+    """What has the first of some names that is there: programs call the same thing otherwise."""
+    return next((given[name] for name in names if name in given), None)
 
 
 DAMAGES = (KeyError, TypeError, AttributeError, ValueError, OverflowError)

@@ -1,11 +1,13 @@
-"""Take over what another agent is set to: MCP servers, commands, skills, rules, the model.
+"""What becomes of what you have for another agent, and taking over what cannot be read where it is.
 
   crow import --from codex             show what becomes of each thing, ask, and write it
   crow import --from codex --dry-run   show it alone
   crow import --from codex --yes       do not ask, for scripts
 
-Agents: claude, codex, opencode, pi. Nothing that is in your settings already is changed, no key is
-copied, and their files stay as they are. A project's things go to .crow/settings.local.json.
+Agents: claude, codex, opencode, pi, cursor. Servers, commands, skills, sub-agents and instructions
+are read where they are; the model and rules are written. Nothing that is in your settings already
+is changed, no key is copied or shown, and their files stay as they are. A project's things go to
+.crow/settings.local.json.
 """
 
 from __future__ import annotations
@@ -17,16 +19,17 @@ from importlib import import_module
 from pathlib import Path
 
 from crow.cli.ask import somebody_is_there
-from crow.cli.moving.row import Place, Row
+from crow.cli.moving.row import Row
 from crow.cli.moving.writing import Files, planned, write
 from crow.cli.options import declare_place, directory
 from crow.cli.output import Output, Style
 from crow.cli.parser import Parser, UsageError
 from crow.cli.trust import confirmed
+from crow.project.elsewhere import Place
 from crow.project.trust import project_of
 from crow.text import one_line
 
-AGENTS = ("claude", "codex", "opencode", "pi")
+AGENTS = ("claude", "codex", "opencode", "pi", "cursor")
 COLOURS: dict[str, Style] = {"taken": "green", "changed": "yellow", "left out": "red"}
 
 
@@ -42,12 +45,13 @@ def declare(parser: Parser) -> None:
 def main(options: argparse.Namespace, out: Output) -> int:
     """Run ``crow import``."""
     home = Path.home()
-    place = Place(home, project_of(directory(options), home))
+    project = project_of(directory(options), home)
+    place = Place(home, project if project != home else None)
     found: Sequence[Row] = list(import_module(f"crow.cli.moving.{options.agent}").rows(place))
     rows, files = planned(found, place)
     show(rows, options, out)
     if not rows:
-        out.note(f"there is nothing of {options.agent} in {home} and {place.project}")
+        out.note(f"there is nothing of {options.agent} in {home} and {project}")
     if not files:
         out.note("there is nothing to write")
     if options.dry_run or not files:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crow.cli.moving.files import read, table
-from crow.cli.moving.row import Place, Row
+from crow.cli.moving.row import Row
+from crow.project.elsewhere import Place
+from crow.project.elsewhere.files import read, table
 
 FILES = ("settings.json", "settings.local.json", "CLAUDE.md")
 FOLDERS = ("skills", "commands", "agents", "rules")
@@ -18,7 +19,8 @@ LEFT_OUT = {
 
 def rows(place: Place) -> Iterator[Row]:
     """What becomes of it."""
-    for base in (place.home / ".claude", place.project / ".claude"):
+    folders = [place.home, *([place.project] if place.project else [])]
+    for base in (folder / ".claude" for folder in folders):
         for name in (*FILES, *FOLDERS):
             if (base / name).exists():
                 yield Row(name, "read live", "", place.shown(base / name))
@@ -26,7 +28,7 @@ def rows(place: Place) -> Iterator[Row]:
             if (base / name).exists():
                 yield Row(name, "left out", why, place.shown(base / name))
     for name in (".mcp.json", "CLAUDE.md", "CLAUDE.local.md"):
-        if (place.project / name).exists():
+        if place.project is not None and (place.project / name).exists():
             yield Row(name, "read live", "", place.shown(place.project / name))
     yield from _servers(place)
 

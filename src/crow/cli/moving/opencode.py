@@ -1,95 +1,34 @@
-"""What opencode has: ``opencode.json``, commands, skills and agents."""
+"""What opencode has: model and rules are taken over, the rest is read live, or left out."""
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Iterator
-from pathlib import Path
 
-from crow.cli.moving.files import folders, pairs, read, table, texts
-from crow.cli.moving.row import Place, Row, Table
-from crow.cli.moving.servers import server_row
+from crow.cli.moving.row import Row, live, model_row
+from crow.project.elsewhere import Place
+from crow.project.elsewhere.files import pairs, table
+from crow.project.elsewhere.opencode import NAMES, things
+from crow.project.elsewhere.thing import Things
 
-LEFT_OUT = {
-    "provider": "keys are not copied: providers in the settings, crow login",
-    "agent": "an agent is a file in ~/.crow/agents",
-    "mode": "an agent is a file in ~/.crow/agents",
-    "command": "a command is a file in ~/.crow/commands",
-    "plugin": "its plugins are programs for opencode",
-    "instructions": "name such files in extensions.instructions",
-    "theme": "how a terminal looks is not carried over",
-    "keybinds": "how a terminal looks is not carried over",
-    "tui": "how a terminal looks is not carried over",
-    "share": "Crow shares nothing",
-    "autoupdate": "Crow does not update itself",
-    "tools": "deny what you do not want: permissions.deny",
-}
-KNOWN = {"$schema", "mcp", "model", "permission", *LEFT_OUT}
-NAMES = ("config.json", "opencode.json", "opencode.jsonc")
 TOOLS = {"edit": "Edit", "bash": "Bash", "webfetch": "WebFetch", "read": "Read", "skill": "Skill"}
 
 
 def rows(place: Place) -> Iterator[Row]:
     """What becomes of it."""
-    base = Path(os.environ.get("XDG_CONFIG_HOME") or place.home / ".config") / "opencode"
-    for name in NAMES:
-        yield from _file(base / name, place, is_project=False)
-    for name in NAMES[1:]:
-        yield from _file(place.project / name, place, is_project=True)
-    for kind, singular in (("commands", "command"), ("skills", "skill")):
-        user = [str(base / singular), str(base / kind)]
-        yield from folders(place, kind, user, [f".opencode/{singular}", f".opencode/{kind}"])
-    for folder in (base, place.project / ".opencode"):
-        for path in (folder / "agent", folder / "agents"):
-            if path.is_dir():
-                why = "put those that you want into .crow/agents"
-                yield Row("agents", "left out", why, place.shown(path))
-
-
-def _file(path: Path, place: Place, *, is_project: bool) -> Iterator[Row]:
-    shown = place.shown(path)
-    try:
-        told = read(path)
-    except (OSError, ValueError) as error:
-        yield Row("settings", "left out", f"it cannot be read: {error}", shown)
-        return
-    for name, each in table(told.get("mcp")).items():
-        yield _server(name, table(each), shown, is_project=is_project)
-    if isinstance(model := told.get("model"), str):
-        yield Row("model", "taken", model, shown, ("model",), model, is_project)
-    yield from _permissions(told.get("permission"), shown, is_project=is_project)
-    for name in told:
-        if name not in KNOWN or name in LEFT_OUT:
-            yield Row(name, "left out", LEFT_OUT.get(name, "Crow has nothing like it"), shown)
-
-
-def _server(name: str, told: Table, file: str, *, is_project: bool) -> Row:
-    if told.get("enabled") is False:
-        return Row(f"MCP server {name}", "left out", "it is switched off", file)
-    if "{file:" in str(told):
-        why = f"it takes a value from a file: crow mcp add {name} with ${{VARIABLE}} in its place"
-        return Row(f"MCP server {name}", "left out", why, file)
-    changes: list[str] = []
-    if told.get("type") == "remote":
-        server: Table = {"type": "http", "url": _filled(str(told.get("url", "")))}
-        rest, key = pairs(told.get("headers")), "headers"
-        if isinstance(told.get("oauth"), dict):
-            changes.append("its sign-in is not copied: crow mcp login")
-    else:
-        command = texts(told.get("command")) or [""]
-        server = {"command": command[0], "args": [_filled(each) for each in command[1:]]}
-        rest, key = pairs(told.get("environment")), "env"
-    if rest:
-        server[key] = {each: _filled(value) for each, value in rest.items()}
-    if "timeout" in told:
-        changes.append("timeout: every server has extensions.mcp.connect_timeout (60 s)")
-    return server_row(name, server, file, changes, is_project=is_project)
-
-
-def _filled(text: str) -> str:
-    """A text with variables as Crow writes them."""
-    return re.sub(r"\{env:(\w+)\}", r"${\1:-}", text)
+    found = things(place)
+    yield from live((each for each in found if each.name != "permission"), place)
+    base = place.own("XDG_CONFIG_HOME", ".config") / "opencode"
+    files = [(base / name, False) for name in ("config.json", *NAMES)]
+    if place.project is not None:
+        folders = (place.project, place.project / ".opencode")
+        files += [(folder / name, True) for folder in folders for name in NAMES]
+    for path, is_project in files:
+        told, _ = Things("opencode", is_project).table(path)
+        file = place.shown(path)
+        if isinstance(model := told.get("model"), str):
+            provider, _, rest = model.partition("/")
+            yield model_row(provider, rest, file, is_project=is_project)
+        yield from _permissions(told.get("permission"), file, is_project=is_project)
 
 
 def _permissions(told: object, file: str, *, is_project: bool) -> Iterator[Row]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import field
-from pathlib import Path
 from typing import Any, Literal
 
 from crow.core.frozen import frozen
+from crow.project.elsewhere import Brought, Place
 
 Fate = Literal["taken", "changed", "read live", "left out", "there"]
 Table = dict[str, Any]
@@ -34,16 +35,22 @@ class Row:
         return bool(self.path)
 
 
-@frozen
-class Place:
-    """Where an agent's configuration lies: the home and the project of who moves."""
+def live(things: Iterable[Brought], place: Place) -> Iterator[Row]:
+    """What becomes of what Crow reads where it is, or leaves out."""
+    for each in things:
+        fate: Fate = "left out" if each.kind == "left out" else "read live"
+        what = each.label
+        if each.kind == "server" and each.value.get("enabled") is False:
+            fate, what = "left out", f"{what} (it is switched off)"
+        yield Row(what, fate, each.why, place.shown(each.path))
 
-    home: Path
-    project: Path
 
-    def shown(self, path: Path) -> str:
-        """A path in few words."""
-        for base, sign in ((self.project, "."), (self.home, "~")):
-            if path.is_relative_to(base):
-                return f"{sign}/{path.relative_to(base)}"
-        return str(path)
+def model_row(provider: str, model: str, file: str, *, is_project: bool) -> Row:
+    """What becomes of a model: it is taken where its provider is known here by that name."""
+    from crow.llm.presets import PRESETS
+
+    name = f"{provider}/{model}"
+    if provider not in PRESETS:
+        why = f"name it with its provider, which Crow may call otherwise: {name}"
+        return Row("model", "left out", why, file)
+    return Row("model", "changed", f"it is {name} here", file, ("model",), name, is_project)

@@ -9,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from crow.cli.moving.row import Place, Row, Table
+from crow.cli.moving.row import Row, Table
 from crow.core.errors import CrowError
+from crow.project.elsewhere import Place
 from crow.project.files import write_atomically
 from crow.settings.files import parse_file, why
 
@@ -35,7 +36,7 @@ def planned(rows: Iterable[Row], place: Place) -> tuple[list[Row], Files]:
 
 def target(row: Row, place: Place) -> Path:
     """The settings file that a row belongs into."""
-    if row.is_project:
+    if row.is_project and place.project is not None:
         return place.project / ".crow" / "settings.local.json"
     return place.home / ".crow" / "settings.json"
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from crow import Answer, Command
-from crow.keys import PROMPT_CACHE
+from crow.keys import INSTRUCTION_FILES, PROMPT_CACHE
 from crow.messages import is_prompt, weight
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 REQUEST = "commands request"
 CHARACTERS = 4
+SYSTEM = "system prompt"
 DEFAULT = "default"
 EFFORT = "reasoning_effort"
 
@@ -113,7 +114,10 @@ async def context(ctx: CommandContext) -> Answer:
     window = count["context_window"]
     of = f" of {window:,} ({total / window:.0%})" if window else ""
     lines = [f"The conversation has about {total:,} tokens{of}. In it, about:"]
-    lines += [f"- {name}: {size:,}" for name, size in sizes]
+    read = (INSTRUCTION_FILES.get(ctx) or {}).items()
+    files = [f"  - {path}: {size // CHARACTERS:,}" for path, size in read]
+    for name, size in sizes:
+        lines += [f"- {name}: {size:,}", *(files if name == SYSTEM else ())]
     known = PROMPT_CACHE.get(ctx)
     told = known.lines if known is not None else ()
     lines += [f"- {line}" if line == line.strip() else line for line in told]
@@ -124,7 +128,7 @@ def _sizes(
     session: Session, head: list[Message], tools: list[ToolSpec]
 ) -> Iterator[tuple[str, int]]:
     """What there is in a request, and how many characters each has."""
-    yield "system prompt", sum(map(weight, head))
+    yield SYSTEM, sum(map(weight, head))
     yield f"tools ({len(tools)})", len(json.dumps(tools, ensure_ascii=False)) if tools else 0
     sizes: dict[str, int] = dict.fromkeys(
         ("prompts", "added context", "answers and calls", "results of tools"), 0

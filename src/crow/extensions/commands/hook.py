@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,8 +25,8 @@ from crow.events import CommandsChanged
 from crow.extensions.commands.builtin import REQUEST, builtin_commands
 from crow.extensions.commands.directories import ADD_DIR, CD, DIRECTORY_ADDED
 from crow.extensions.commands.naming import missing, typed
-from crow.extensions.commands.recipe import Recipe, Recipes, Scope, Stamp, stamps
-from crow.project import Plugin, is_trusted, placeholder_values, project_of
+from crow.extensions.commands.recipe import Recipe, Recipes, Scope, Stamp, stamps, told
+from crow.project import Plugin, foreign_folders, is_trusted, placeholder_values, project_of
 
 if TYPE_CHECKING:
     from crow import (
@@ -40,10 +41,12 @@ if TYPE_CHECKING:
         TurnContext,
     )
     from crow.messages import Content
+    from crow.project import Brought
 
 FOLDERS = (Path(".crow", "commands"), Path(".claude", "commands"))
 MODEL = "commands model"
-CommandFolder = tuple[Path, Scope, Plugin | None]
+CommandFolder = tuple[Path, Scope, Plugin | None, str]
+"""A folder, whose it is, and the plugin or the other agent that it belongs to."""
 
 
 class CommandIndex:
@@ -85,7 +88,8 @@ class CommandsHook:
     what a command prints, ``@path`` adds a file, ``${CLAUDE_PROJECT_DIR}`` and its like are put in.
     These run through the tools and their permissions like calls of the model's; ``allowed-tools``
     permits nothing. Files are looked at before every prompt; changes are told to the client.
-    Those of ``plugins`` are ``/plugin:name``, and ``/name`` where only one can be meant. Of a name
+    Those of ``plugins`` are ``/plugin:name``, and ``/name`` where only one can be meant; those
+    ``brought`` along from other agents are called as there, where nothing else is. Of a name
     that no command has the user is told, and the model is not asked.
     """
 
@@ -100,7 +104,11 @@ class CommandsHook:
         *,
         paths: Iterable[str | Path] = (),
         plugins: Iterable[Plugin] = (),
+        brought: Iterable[Brought] = (),
+        others: Collection[str] = (),
     ) -> None:
+        self._brought = [each for each in brought if self._is_ours(each)]
+        self._others = others
         self.folders = tuple(map(Path, folders))
         self._paths = [Path(os.path.expanduser(path)).absolute() for path in paths]
         self._plugins = list(plugins)
@@ -108,7 +116,12 @@ class CommandsHook:
     @classmethod
     def options_from(cls, settings: ProjectSettings, own: Mapping[str, Any]) -> dict[str, Any]:
         """The options, with the plugins in use."""
-        return {**own, "plugins": settings.plugins}
+        theirs = {"brought": settings.brought, "others": settings.others}
+        return {**own, "plugins": settings.plugins, **theirs}
+
+    def _is_ours(self, brought: Brought) -> bool:
+        """Whether it is a command, or the user's folder of some; projects' are looked for anew."""
+        return brought.kind == "command" or (brought.kind == self.name and not brought.is_project)
 
     def add_folder(self, path: str | Path) -> None:
         """Look for commands in one more folder that the user trusts, after all others."""
@@ -198,6 +211,8 @@ class CommandsHook:
             take_back()
         taken = ctx.agent.commands_of(ctx.session)
         for name, recipe in recipes.named.items():
+            if name in taken and recipe.another:
+                continue
             if name in taken:
                 recipes.problems.append(f"{recipe.path}: there is a command /{name} already")
             else:
@@ -212,22 +227,33 @@ class CommandsHook:
         """The folders, the project's first."""
         home = Path.home()
         project = project_of(cwd)
-        for folder in self.folders if project != home else ():
-            yield project / folder, "project", None
+        yield from self._in_project(project) if project != home else ()
         for folder in self.folders:
-            yield home / folder, "user", None
+            yield home / folder, "user", None, ""
         for folder in dict.fromkeys((*self._paths, *self._added)):
-            yield folder, "user", None
+            yield folder, "user", None, ""
+        for each in self._brought:
+            if each.kind == self.name:
+                yield each.path, "user", None, each.agent
         for plugin in self._plugins:
             for path in plugin.parts.get(self.name, ()):
-                yield path, "plugin", plugin
+                yield path, "plugin", plugin, ""
+
+    def _in_project(self, project: Path) -> list[CommandFolder]:
+        folders: list[CommandFolder] = [
+            (project / each, "project", None, "") for each in self.folders
+        ]
+        for agent, folder in foreign_folders(project, "commands", self._others):
+            folders.append((folder, "project", None, agent))
+        return folders
 
     def _read(self, ctx: Context, places: list[CommandFolder], index: CommandIndex) -> Recipes:
         recipes = Recipes()
         own = Recipes()
-        for folder, scope, plugin in places:
-            (own if scope == "project" else recipes).read(folder, scope, plugin)
+        for folder, scope, plugin, another in places:
+            (own if scope == "project" else recipes).read(folder, scope, plugin, another)
         project = project_of(ctx.cwd)
+        self._take_brought(recipes, project)
         # Asked when all is read: what was read is what is trusted.
         trusted = not (own.named or own.problems) or is_trusted(project)
         index.left_out = None if trusted else project
@@ -236,9 +262,19 @@ class CommandsHook:
         untrusted = f"the commands of {project} are left out: it is not trusted (crow trust)"
         return Recipes(recipes.named, [untrusted, *recipes.problems])
 
+    def _take_brought(self, recipes: Recipes, project: Path) -> None:
+        """Add what is brought along from other agents; a name that is taken is nobody's fault."""
+        for each in self._brought:
+            is_elsewhere = each.is_project and not each.path.is_relative_to(project)
+            if each.kind == self.name or is_elsewhere:
+                continue
+            with suppress(ValueError):
+                recipe = told(each)
+                recipes.named.setdefault(recipe.name, recipe)
+
     def _command(self, recipe: Recipe) -> Command:
-        told = f"{recipe.description} ({recipe.plugin.name if recipe.plugin else recipe.scope})"
-        return Command(recipe.name, told, partial(self._run, recipe), recipe.hint)
+        described = f"{recipe.description} ({recipe.origin})"
+        return Command(recipe.name, described, partial(self._run, recipe), recipe.hint)
 
     async def _run(self, recipe: Recipe, ctx: CommandContext) -> str | Answer:
         """Make a prompt of a custom command."""

@@ -13,7 +13,7 @@ from crow import CrowError, frozen, mutable
 from crow.project import Plugin, fill_placeholders
 
 if TYPE_CHECKING:
-    from crow.project import FrontMatter
+    from crow.project import Brought, FrontMatter
 
 LONGEST = 100_000
 DESCRIPTION = 100
@@ -22,9 +22,13 @@ NAME = r"[\w.-]+(:[\w.-]+)*"
 _PIECE = (
     r"(?ms)^```!\s*\n(?P<block>.*?)^```[ \t]*$"
     r"|(?:(?<=\s)|^)!`(?P<line>[^`\n]+)`"
-    r"|(?<![\w`@./-])@(?P<file>(?:\\ |[^\s`\"'<>()\[\],;])+)"
+    r"|(?<![\w`@./$-])(?<!\$\{)@(?P<file>(?:\\ |[^\s`\"'<>()\[\],;])+)"
 )
-_ARGUMENT = r"\$(?:ARGUMENTS(?:\[(\d+)\])?|([1-9])(?!\d)|([A-Za-z_]\w*))"
+_ARGUMENT = (
+    r"\$(?:ARGUMENTS(?:\[(\d+)\])?|([1-9])(?!\d)|([A-Za-z_]\w*)"
+    r"|(@|\{(?:@:(?P<start>\d+)(?::(?P<count>\d+))?|(?P<which>[1-9@]):-(?P<default>[^}]*))\}))"
+)
+_GIVEN = r"([A-Za-z_]\w*)=(.*)"
 
 Scope = Literal["project", "user", "plugin"]
 Stamp = tuple[str, int, int]
@@ -42,7 +46,8 @@ class Piece:
 class Recipe:
     """A custom command. ``model`` is the one that is to answer, None for the session's own.
 
-    ``arguments`` are the names that the file gives them. ``plugin`` is the one that brings it.
+    ``arguments`` are the names that the file gives them. ``plugin`` is the one that brings it,
+    ``another`` the agent that it is brought along from.
     """
 
     name: str
@@ -54,6 +59,21 @@ class Recipe:
     path: Path
     arguments: tuple[str, ...] = ()
     plugin: Plugin | None = None
+    another: str = ""
+
+    @property
+    def origin(self) -> str:
+        """Where it is from, in few words."""
+        if self.plugin or not self.another:
+            return self.plugin.name if self.plugin else self.scope
+        home, parts = Path.home(), self.path.parts
+        if self.scope == "project":
+            mark = f".{self.another}"
+            shown = Path(*parts[parts.index(mark) :]) if mark in parts else self.path.name
+        else:
+            inside = self.path.is_relative_to(home)
+            shown = f"~/{self.path.relative_to(home)}" if inside else self.path
+        return f"{self.another}, {shown}"
 
     def pieces(self, args: str, values: Mapping[str, str] | None = None) -> list[Piece]:
         """The text with the arguments in it. What an argument looks like does not matter.
@@ -61,7 +81,8 @@ class Recipe:
         ``$ARGUMENTS`` is all of them; ``$ARGUMENTS[0]``, ``$1`` to ``$9`` and ``$name`` are single
         ones as a shell splits them. Arguments that no place is for follow the text. Where nothing
         was typed and the file speaks of no arguments, ``$1`` is a shell's or awk's. ``values`` are
-        what ``${CLAUDE_...}`` stands for.
+        what ``${CLAUDE_...}`` stands for. In pi's ``$@`` is all of them, too, and ``${@:2}`` those
+        from the second on; in Codex' ``$NAME`` is what was typed as ``NAME=value``.
         """
         words = _words(args)
         body = fill_placeholders(self.body, values or {}, self.plugin)
@@ -77,10 +98,15 @@ class Recipe:
 
     def _argument(self, match: re.Match[str], args: str, words: list[str]) -> str:
         """What stands in the place of an argument; other names with a ``$`` are left alone."""
-        index, number, name = match.groups()
+        index, number, name, of_pi = match.groups()[:4]
+        if of_pi:
+            return _of_pi(match, args, words) if self.another == "pi" else match[0]
+        given = self._given(words)
         is_other = number and not (words or self.hint or self.arguments)
-        if is_other or (name is not None and name not in self.arguments):
+        if is_other or (name is not None and name not in (*self.arguments, *given)):
             return match[0]
+        if name in given:
+            return given[name]
         if name is not None:
             at = self.arguments.index(name)
         elif (index or number) is None:
@@ -88,6 +114,23 @@ class Recipe:
         else:
             at = int(index) if index else int(number) - 1
         return words[at] if at < len(words) else ""
+
+    def _given(self, words: list[str]) -> dict[str, str]:
+        """The arguments that were typed with their names; in Codex' files alone."""
+        found = (re.fullmatch(_GIVEN, word, re.DOTALL) for word in words)
+        return {it[1]: it[2] for it in found if it} if self.another == "codex" else {}
+
+
+def _of_pi(match: re.Match[str], args: str, words: list[str]) -> str:
+    """What stands in the place of ``$@``, ``${@:2:1}`` and ``${1:-default}``."""
+    start, count, which, default = match.group("start", "count", "which", "default")
+    if start:
+        first = max(int(start), 1) - 1
+        return " ".join(words[first : None if count is None else first + int(count)])
+    if which in (None, "@"):
+        return args or default or ""
+    at = int(which) - 1
+    return words[at] if at < len(words) and words[at] else default
 
 
 def _pieces(body: str) -> Iterator[Piece]:
@@ -120,17 +163,19 @@ class Recipes:
     named: dict[str, Recipe] = field(default_factory=dict[str, Recipe])
     problems: list[str] = field(default_factory=list[str])
 
-    def read(self, folder: Path, scope: Scope, plugin: Plugin | None = None) -> None:
+    def read(
+        self, folder: Path, scope: Scope, plugin: Plugin | None = None, another: str = ""
+    ) -> None:
         """Add the commands of a folder; of one name the first one counts."""
         for path in files(folder):
             try:
-                recipe, fault = read(path, folder, scope, plugin)
+                recipe, fault = read(path, folder, scope, plugin, another)
             except (CrowError, OSError, ValueError, RecursionError) as error:
                 reason = getattr(error, "strerror", None) or error
                 self.problems.append(f"{path} is no command: {' '.join(str(reason).split())}")
                 continue
             self.named.setdefault(recipe.name, recipe)
-            if fault and plugin is None:
+            if fault and plugin is None and not another:
                 self.problems.append(f"{path}: {fault}, so it counts for nothing")
 
 
@@ -159,8 +204,20 @@ def stamps(folders: Iterable[Path]) -> list[Stamp]:
     return found
 
 
+def told(brought: Brought) -> Recipe:
+    """The command that another agent's settings file describes. Raises ``ValueError``."""
+    table, name = brought.value, brought.name.replace("/", ":")
+    if not re.fullmatch(NAME, name):
+        raise ValueError(f"{name!r} cannot be typed as a name")
+    body = str(table["template"]).strip()
+    described = str(table.get("description") or _first_line(body or "-"))
+    scope: Scope = "project" if brought.is_project else "user"
+    line = " ".join(described.split())
+    return Recipe(name, line, "", body, None, scope, brought.path, another=brought.agent)
+
+
 def read(
-    path: Path, folder: Path, scope: Scope, plugin: Plugin | None = None
+    path: Path, folder: Path, scope: Scope, plugin: Plugin | None = None, another: str = ""
 ) -> tuple[Recipe, str]:
     """The command of a file, and what is wrong with its front matter.
 
@@ -186,7 +243,7 @@ def read(
     if not body:
         raise ValueError("it is empty")
     # A model that a file for another agent names is not meant for this one.
-    theirs = plugin is not None or ".claude" in folder.parts
+    theirs = plugin is not None or bool(another) or ".claude" in folder.parts
     recipe = Recipe(
         name,
         _line(front, "description") or _first_line(body),
@@ -197,6 +254,7 @@ def read(
         path,
         tuple(front.names("arguments") or ()),
         plugin,
+        another,
     )
     return recipe, front.fault
 

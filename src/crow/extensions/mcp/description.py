@@ -56,7 +56,10 @@ class Channel(Protocol):
 
 @frozen
 class Description:
-    """One server. ``source`` is ``client``, ``settings``, ``extension`` or ``project``."""
+    """One server. ``source`` is ``client``, ``settings``, ``extension``, ``project``, or a file.
+
+    ``tools`` are the only ones that it is to have, None for all, without ``without_tools``.
+    """
 
     name: str
     source: str
@@ -69,8 +72,14 @@ class Description:
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     oauth: OAuth | None = None
     always_load: bool = False
+    tools: frozenset[str] | None = None
+    without_tools: frozenset[str] = frozenset()
     channel: Channel | None = field(default=None, repr=False)
     server: object = field(default=None, repr=False)
+
+    def may_have(self, tool: str) -> bool:
+        """True for a tool, by its raw name, that its user has not switched off."""
+        return (self.tools is None or tool in self.tools) and tool not in self.without_tools
 
     @property
     def address(self) -> tuple[str, ...]:
@@ -136,6 +145,8 @@ def _described(name: str, told: Table, source: str, env: Mapping[str, str]) -> D
     if kind not in TRANSPORTS:
         raise ValueError(f"there is no type {kind!r}; there are stdio, http and sse")
     transport = TRANSPORTS[kind]
+    only = frozenset(_texts(told, "tools")) if "tools" in told else None
+    without = frozenset(_texts(told, "withoutTools"))
     if transport == "stdio":
         return Description(
             name,
@@ -146,6 +157,8 @@ def _described(name: str, told: Table, source: str, env: Mapping[str, str]) -> D
             env=_pairs(told, "env", env),
             cwd=_filled(_text(told, "cwd"), env) if told.get("cwd") else None,
             always_load=told.get("alwaysLoad") is True,
+            tools=only,
+            without_tools=without,
         )
     if told.get("url") is None:
         raise ValueError("it needs a 'command' or a 'url'")
@@ -160,6 +173,8 @@ def _described(name: str, told: Table, source: str, env: Mapping[str, str]) -> D
         headers=_pairs(told, "headers", env),
         oauth=_oauth(told, env),
         always_load=told.get("alwaysLoad") is True,
+        tools=only,
+        without_tools=without,
     )
 
 

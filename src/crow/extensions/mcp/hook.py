@@ -2,7 +2,8 @@
 
 They come from the client (for its session alone), from the settings, from what Claude Code keeps
 for the project in ``~/.claude.json``, from the ``.mcp.json`` of a project that the user trusts,
-and from the rest of ``~/.claude.json``; of two with the same name the first in this order counts.
+from the rest of ``~/.claude.json``, and from what its user has for other agents; of two with the
+same name the first in this order counts.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from crow.extensions.mcp.description import Description, DescriptionError
     from crow.extensions.mcp.server import KnownWays
     from crow.extensions.mcp.servers import Servers
+    from crow.project import Brought
 
 KEY = "mcp.servers"
 LONGEST_WAIT = 24 * 3600.0
@@ -79,10 +81,11 @@ class McpHook:
     ``cwd``, or ``type`` (``http`` or ``sse``), ``url`` and ``headers``; or to servers of this
     process, which are objects of the library (``mcp.server.MCPServer``). ``project`` is a trusted
     project's directory, whose ``.mcp.json`` counts; ``claude`` is a directory for which the
-    servers of Claude Code's ``~/.claude.json`` count; ``only`` are the names of servers beside
-    which there are to be no others. Extensions name servers of theirs in the same way, in an
-    attribute ``mcp_servers``; clients as a list: in their attribute ``mcp_servers``, or in the
-    session's option of that name; later ones in the session's cache (`CLIENT_SERVERS`).
+    servers of Claude Code's ``~/.claude.json`` count; those ``brought`` along from other agents
+    come last; ``only`` are the names of servers beside which there are to be no others. Extensions
+    name servers of theirs in the same way, in an attribute ``mcp_servers``; clients as a list: in
+    their attribute ``mcp_servers``, or in the session's option of that name; later ones in the
+    session's cache (`CLIENT_SERVERS`).
 
     All connect in the background; the first request waits ``wait`` seconds for them, and each gets
     ``connect_timeout``. Where ``wait`` is not given, a client with a true ``waits_for_servers``
@@ -108,6 +111,7 @@ class McpHook:
         wait: float | None = None,
         log_level: LogLevel = "info",
         only: Sequence[str] | None = None,
+        brought: Sequence[Brought] = (),
     ) -> None:
         self.servers = dict(servers or {})
         self.project = None if project is None else Path(os.path.expanduser(project))
@@ -118,6 +122,7 @@ class McpHook:
             connect_timeout, call_timeout, waited, close_timeout, log_level=log_level
         )
         self.only = None if only is None else frozenset(only)
+        self.brought = [each for each in brought if each.kind == "server"]
         self._definitions: Definitions | None = None
         self._known: KnownWays = {}
 
@@ -126,7 +131,8 @@ class McpHook:
         """The options, with all settings' servers; an untrusted project starts none."""
         servers: dict[str, Any] = {**settings.mcp_servers, **(own.get("servers") or {})}
         project = settings.project if settings.trusted else None
-        return {**own, "servers": servers, "project": project, "claude": settings.project}
+        more = {"project": project, "claude": settings.project, "brought": settings.brought}
+        return {**own, "servers": servers, **more}
 
     def init_agent(self, agent: Agent) -> None:
         """Add the command and the events."""
@@ -232,6 +238,8 @@ class McpHook:
             off = kept.off if kept else ()
             described += (each for each in shared if getattr(each, "name", "") not in off)
         described += kept.user if kept else ()
+        for each in self.brought:
+            described += from_table({each.name: each.value}, shown(each.path))
         found: dict[str, Description] = {}
         problems: list[DescriptionError] = []
         for each in described:
@@ -313,6 +321,12 @@ def _of_claude(project: Path | None) -> ClaudeServers | None:
     from crow.extensions.mcp.claude import from_claude
 
     return from_claude(project, file)
+
+
+def shown(path: Path) -> str:
+    """A file in few words."""
+    home = Path.home()
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
 
 def _lent(session: Session) -> dict[str, object]:

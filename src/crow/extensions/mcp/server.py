@@ -210,7 +210,8 @@ class Server:
         self.has_resources = link.has_resources
         if "tools" in what and link.has_tools:
             self.dropped = {}
-            self.tools = [McpTool(self, told) for told in await link.tools()]
+            found = [McpTool(self, told) for told in await link.tools()]
+            self.tools = [tool for tool in found if self.description.may_have(tool.raw_name)]
         if "resources" in what:
             self._ctx.session.spawn(self.list_resources())
         if "prompts" in what and link.has_prompts:

@@ -15,7 +15,7 @@ from crow.extensions.sandbox.repositories import folders, repositories
 from crow.extensions.sandbox.repository import named_paths
 
 IN_ROOT = """
-.crow .claude .codex .agents .gemini .cursor .mcp.json
+.crow .claude .codex .agents .gemini .cursor .mcp.json .opencode opencode.json opencode.jsonc .pi
 .vscode .idea .zed .devcontainer .devcontainer.json .envrc .husky .hg/hgrc .jj/repo/config.toml
 .bashrc .bash_profile .bash_login .bash_logout .profile .inputrc .zshrc .zshenv .zprofile .zlogin
 .gitconfig .gitmodules .npmrc .yarnrc .yarnrc.yml .pnp.cjs .pnp.loader.mjs .ripgreprc

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,12 @@ from crow import (
     hook,
 )
 from crow.events import CommandsChanged
-from crow.extensions.skills.folders import SkillFolder, folders_of_extensions, of_plugins, places
+from crow.extensions.skills.folders import (
+    SkillFolder,
+    folders_of_extensions,
+    of_plugins,
+    places,
+)
 from crow.extensions.skills.index import SkillIndex
 from crow.extensions.skills.skill import Skill, front_matter, instructions
 from crow.messages import text_of
@@ -45,6 +50,7 @@ if TYPE_CHECKING:
         SessionContext,
         ToolContext,
     )
+    from crow.project import Brought
 
 NAME = "skills"
 TOOL = "Skill"
@@ -114,7 +120,11 @@ class SkillsHook:
         paths: Iterable[str | Path] = (),
         plugins: Iterable[Plugin] = (),
         keywords: bool = False,
+        brought: Iterable[Brought] = (),
+        others: Collection[str] = (),
     ) -> None:
+        self._brought = [each for each in brought if each.kind == NAME and not each.is_project]
+        self._others = others
         self.folders = tuple(map(Path, folders))
         self._paths = [Path(os.path.expanduser(path)).absolute() for path in paths]
         self._plugins = list(plugins)
@@ -123,7 +133,8 @@ class SkillsHook:
     @classmethod
     def options_from(cls, settings: ProjectSettings, own: Mapping[str, Any]) -> dict[str, Any]:
         """The options, with the plugins in use."""
-        return {**own, "plugins": settings.plugins}
+        theirs = {"brought": settings.brought, "others": settings.others}
+        return {**own, "plugins": settings.plugins, **theirs}
 
     def add_folder(self, path: str | Path, session: Session | None = None) -> None:
         """Look for skills in one more folder, from a session's next prompt on.
@@ -165,7 +176,9 @@ class SkillsHook:
     def _places(self, ctx: Context) -> Iterable[SkillFolder]:
         added = (*self._paths, *self._added, *ctx.cache.get(ADDED, ()))
         installed = dict.fromkeys((*folders_of_extensions(ctx.agent), *added))
-        yield from places(Path(ctx.cwd), Path.home(), self.folders, self.folders, installed)
+        yield from places(Path(ctx.cwd), Path.home(), self.folders, installed, self._others)
+        for each in self._brought:
+            yield SkillFolder(each.path, "user", another=each.agent)
         yield from of_plugins(self._plugins)
 
     # the moments
@@ -305,7 +318,7 @@ class SkillsHook:
             if skill.for_user and name not in taken
         }
         for name, skill in wanted.items():
-            told = f"{skill.description} ({skill.plugin.name if skill.plugin else skill.scope})"
+            told = f"{skill.description} ({skill.plugin.name if skill.plugin else skill.origin})"
             command = Command(name, told, partial(self._run, name), skill.hint)
             index.commands.append(ctx.session.add_command(command))
         for fault in index.news():
@@ -331,7 +344,7 @@ class SkillsHook:
 
     async def _show(self, ctx: CommandContext) -> Answer:
         index = self.index(ctx)
-        lines = [f"{_line(skill)} [{skill.scope}]" for skill in index.skills.values()]
+        lines = [f"{_line(skill)} [{skill.origin}]" for skill in index.skills.values()]
         lines += [f"- fault: {fault}" for fault in index.faults]
         return Answer("\n".join(lines) or "There are no skills.")
 

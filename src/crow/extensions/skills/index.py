@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 
 from crow import CrowError, mutable
@@ -63,13 +63,15 @@ class SkillIndex:
             return
         try:
             skill, faults = read(path, place.scope, place.base, place.plugin)
+            skill = replace(skill, another=place.another)
         except (CrowError, OSError, ValueError, RecursionError) as error:
             reason = getattr(error, "strerror", None) or error
             self.faults.append(f"{path} is left out: {' '.join(str(reason).split())}")
             return
-        self.faults += [f"{path}: {fault}" for fault in faults]
+        if not place.another:  # it is as that agent takes it
+            self.faults += [f"{path}: {fault}" for fault in faults]
         first = self.skills.setdefault(skill.name, skill)
-        if first is not skill and place.plugin is not None:
+        if first is not skill and (place.plugin is not None or place.another):
             return
         if first is not skill:
             self.faults.append(f"{path} is hidden by {first.path}, which has the same name")

@@ -43,7 +43,7 @@ class Skill:
     command (``disable-model-invocation``, ``user-invocable``). ``keywords`` are those of
     ``metadata.keywords`` or ``metadata.triggers``, in lower case. ``project`` is the directory
     that holds a project's skills. One of a ``plugin`` is named after this and its folder; ``title``
-    is the name that its file gives it.
+    is the name that its file gives it. ``another`` is the agent that it is brought along from.
     """
 
     name: str
@@ -58,6 +58,12 @@ class Skill:
     project: Path | None = None
     plugin: Plugin | None = None
     title: str = ""
+    another: str = ""
+
+    @property
+    def origin(self) -> str:
+        """Where it is from, in few words."""
+        return f"{self.another}, {self.scope}" if self.another else self.scope
 
     @property
     def titles(self) -> tuple[str, ...]:

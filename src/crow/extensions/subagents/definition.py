@@ -13,7 +13,7 @@ from crow.project import Plugin, fill_placeholders
 from crow.tools import ToolName
 
 if TYPE_CHECKING:
-    from crow.project import FrontMatter
+    from crow.project import Brought, FrontMatter
 
 LONGEST = 100_000
 GENERAL_PURPOSE = "general-purpose"
@@ -107,6 +107,15 @@ class Definitions:
         self.agents.setdefault(definition.name, definition)
         if plugin is None:  # nobody mends a plugin's
             self.problems += [f"{path}: {line}" for line in _oddities(definition)]
+
+    def take(self, brought: Brought) -> None:
+        """Add the agent that is brought along from elsewhere, where its name is not taken."""
+        try:
+            definition = defined(brought.name, brought.value, str(brought.path))
+        except (ValueError, TypeError, AttributeError) as error:
+            self.problems.append(f"{brought.path}: {brought.label}: {error}")
+            return
+        self.agents.setdefault(definition.name, definition)
 
 
 def read(

@@ -21,6 +21,7 @@ from crow.project import Plugin, matching_names
 
 if TYPE_CHECKING:
     from crow import LLM, Agent, ProjectSettings, SessionContext, ToolContext, ToolEnvironment
+    from crow.project import Brought
     from crow.tools import ToolKind
 
 FOLDERS = (".crow/agents", ".claude/agents")
@@ -78,7 +79,8 @@ class SubagentsHook:
     ``tools``, ``disallowedTools``, ``model``), the first of a name counts; they are read once, and
     ``agents`` (definitions, or tables by name) stand beside them, or in their place. Give no folder
     that its user does not trust. ``general-purpose`` is always there. Those of ``plugins`` are
-    called ``plugin:name``, and by their name alone where only one can be meant.
+    called ``plugin:name``, and by their name alone where only one can be meant. Those ``brought``
+    along from other agents have their names there, where no other has.
 
     A sub-agent has a history of its own, its caller's gates (permissions among them, with the mode
     that holds at every call), its caller's tools as far as its definition names them, and those of
@@ -98,6 +100,7 @@ class SubagentsHook:
         *,
         agents: Iterable[Definition] | Mapping[str, Mapping[str, Any]] | None = None,
         plugins: Iterable[Plugin] = (),
+        brought: Iterable[Brought] = (),
         inherit: Sequence[str] = INHERITED,
         extend_inherit: Sequence[str] = (),
         hooks: Callable[[Definition], Iterable[Any]] = plainly,
@@ -113,6 +116,7 @@ class SubagentsHook:
         else:
             self.agents = tuple(agents or ())
         self.plugins = tuple(plugins)
+        self.brought = [each for each in brought if each.kind == "agent"]
         self.inherit = (*inherit, *extend_inherit)
         self.hooks = hooks
         self.models = dict(models or {})
@@ -128,14 +132,15 @@ class SubagentsHook:
         projects = [Path(settings.project)] if settings.trusted else []
         roots = dict.fromkeys([*projects, Path.home()])
         folders = [root / name for root in roots for name in FOLDERS]
-        return {"folders": folders, "plugins": settings.plugins, "hooks": prompted, **own}
+        theirs = {"plugins": settings.plugins, "brought": settings.brought}
+        return {"folders": folders, **theirs, "hooks": prompted, **own}
 
     def configure(self, **options: Any) -> None:
         """Take other options; definitions are read again where they come from elsewhere."""
-        before = self.folders, self.plugins
+        before = self.folders, self.plugins, self.brought
         kept = {} if options.get("agents") else {"agents": self.agents}
         vars(self).update({**vars(type(self)(**options)), **kept})
-        if not kept or before != (self.folders, self.plugins):
+        if not kept or before != (self.folders, self.plugins, self.brought):
             vars(self).pop("definitions", None)
 
     def define_agents(
@@ -170,6 +175,8 @@ class SubagentsHook:
         """The sub-agents by name, and what is wrong with the files."""
         folders = (Path(os.path.expanduser(folder)) for folder in self.folders)
         read = Definitions.of(folders, self.plugins)
+        for each in self.brought:
+            read.take(each)
         read.agents = {**read.agents, **{agent.name: agent for agent in self.agents}}
         return read
 

@@ -12,7 +12,7 @@ DIRECTORIES = frozenset(
     {".git", ".hg", ".svn", ".jj", ".husky", ".githooks", ".lefthook", ".ssh", ".gnupg"}
     | {".vscode", ".idea", ".zed", ".fleet", ".vs", ".devcontainer", ".cargo", ".yarn", ".mvn"}
     | {".claude", ".crow", ".cursor", ".windsurf", ".codeium", ".continue", ".gemini", ".codex"}
-    | {".kiro", ".roo", ".amazonq", ".opencode", ".junie", ".trae", ".augment"}
+    | {".kiro", ".roo", ".amazonq", ".opencode", ".pi", ".junie", ".trae", ".augment"}
     | {".qwen", ".factory", ".goose", ".cline", ".kilocode", ".openhands", ".crush", ".copilot"}
     | {".git-hooks", ".hooks", ".theia", ".helix", ".nova", ".lapce", ".shadowenv.d"}
     | {".emacs.d", ".vim", ".nvim", ".direnv", ".mise", ".ipython", ".jupyter"}
@@ -43,7 +43,7 @@ FILES = frozenset(
     | {".ycm_extra_conf.py", ".vimspector.json", ".dir-locals-2.el", ".kakrc", ".wezterm.lua"}
     | {".git-credentials", ".jjconfig.toml", ".pam_environment", ".xsessionrc", ".mailcap"}
     | {".procmailrc", ".muttrc", ".terraformrc", ".gemrc", "crush.json", ".crush.json"}
-    | {"mise.local.toml", ".rtx.toml"}
+    | {"mise.local.toml", ".rtx.toml", "opencode.jsonc"}
 )
 HOOKS = frozenset(
     f"{dot}{name}.{kind}"

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from crow import Arg, Context, Key, Point, PromptSection, Session, ToolContext, frozen, mutable
+from crow.keys import INSTRUCTION_FILES
+from crow.project import project_of
 
 if TYPE_CHECKING:
-    from crow import Agent, CwdContext
+    from crow import Agent, CwdContext, ProjectSettings
+    from crow.extensions.instructions.rules import Rule
 
 NAME = "instructions"
 ORDER = 500
@@ -31,6 +33,8 @@ where it bears on the task; the user's own words in the conversation come first.
 """
 NESTED = "These instructions hold below their folder, where you have just been:"
 RULED = "These instructions hold for a file that you have just been at:"
+OFFERED = """\
+These files hold instructions, too. Read one where a task is one that it is for:"""
 GONE = "These instructions hold in the directory where the user has gone:"
 POINT = Point(
     "on_instructions_loaded",
@@ -41,9 +45,8 @@ POINT = Point(
 TOUCHING = frozenset({"read", "edit", "move", "delete"})
 LOCAL = "CLAUDE.local.md"
 """What somebody keeps for themselves, beside what the project has for everybody."""
-RULE_SUFFIXES = (".md", ".mdc")
-MOST_RULES = 200
-"""Files of one folder of rules that are looked at."""
+OVERRIDE, OVERRIDDEN = "AGENTS.override.md", "AGENTS.md"
+"""A file of Codex' that stands in for another one in its folder."""
 _CODE = r"(?sm)^(```|~~~).*?^\1|`[^`\n]*`|<!--.*?-->"
 _IMPORT = r"(?<!\S)@((?:\\ |[^\s\\])+)"
 
@@ -99,7 +102,8 @@ class InstructionsHook:
 
     Files in folders of ``rules`` count, too, the user's in a folder ``rules`` of theirs. One whose
     front matter names ``paths`` (Claude Code) or ``globs`` (Cursor) is read when a tool first reads
-    or changes a file that fits; Cursor's with neither these nor ``alwaysApply`` is left out.
+    or changes a file that fits; Cursor's with neither these nor ``alwaysApply`` is offered by its
+    description.
 
     What lies in a folder below is read when a tool first reads or changes a file there, and stands
     behind that tool's result; nothing outside of the session's directories is read so. Fires
@@ -120,8 +124,17 @@ class InstructionsHook:
     _: KW_ONLY
     user: Sequence[str | Path] = ("~/.crow", "~/.claude")
     """The user's folders."""
+    files: Sequence[str | Path] = ()
+    """Further files of the user's."""
     limit: Annotated[int, Arg(minimum=0)] = 40_000
     """Characters of one file."""
+    elsewhere: Callable[[Path], Sequence[Path]] = lambda project: ()
+    """Gives the files that a user and a project have for other agents."""
+
+    @classmethod
+    def options_from(cls, settings: ProjectSettings, own: Mapping[str, Any]) -> dict[str, Any]:
+        """The options, with the files that people have for other agents."""
+        return {**own, "elsewhere": settings.instructions}
 
     def init_agent(self, agent: Agent) -> None:
         """Add the section and the event."""
@@ -136,8 +149,12 @@ class InstructionsHook:
     async def _section(self, agent: Agent, session: Session) -> str:
         reading = READING.set(session, InstructionLoader(self.limit))
         found = list(self._files(reading, session.cwd))
+        INSTRUCTION_FILES.set(session, {str(each.path): len(each.text) for each in found})
         await self._tell(Context(agent, session), reading, found)
-        return "\n\n".join([INTRODUCTION, *map(_shown, found)]) if found else ""
+        rules = (rule for rule, *_ in self._rules(reading, session.cwd))
+        offered = [f"- {rule.path}: {rule.description}" for rule in rules if rule.is_offered]
+        more = ["\n".join([OFFERED, *offered])] if offered else []
+        return "\n\n".join([INTRODUCTION, *map(_shown, found), *more]) if found or more else ""
 
     async def _tell(
         self,
@@ -205,6 +222,8 @@ class InstructionsHook:
             if str(folder) not in known:
                 known.append(str(folder))
                 files = [folder / name for name in self.names]
+                every = (rule for name in self.rules for rule in reading.rules(folder / name))
+                files += [rule.path for rule in every if rule.holds_for(path, folder)]
                 found += [each for file in files for each in reading.read(file, root)]
         await self._tell(ctx, reading, found, path)
         if found:
@@ -215,9 +234,15 @@ class InstructionsHook:
             for name in self.names:
                 yield from reading.read(Path(os.path.expanduser(folder)) / name, None)
         folders = project_folders(Path(cwd))
+        top = folders[0].resolve()
+        project = project_of(cwd)
+        own = [Path(os.path.expanduser(file)) for file in self.files]
+        for file in (*own, *self.elsewhere(project)):
+            border = project.resolve() if file.is_relative_to(project) else None
+            yield from reading.read(file, border)
         for folder in folders:
             for name in self.names:
-                yield from reading.read(folder / name, folders[0].resolve())
+                yield from reading.read(folder / name, top)
         for rule, _, root in self._rules(reading, cwd):
             if rule.patterns is None:
                 yield from reading.read(rule.path, root)
@@ -230,47 +255,6 @@ def _known(ctx: Context) -> list[str]:
     return ctx.state["folders"]
 
 
-class Rule(NamedTuple):
-    """A file of a folder of rules: for files that fit ``patterns``, None for all."""
-
-    path: Path
-    patterns: tuple[str, ...] | None
-
-    @classmethod
-    def of(cls, path: Path) -> Rule:
-        """What the front matter of a file says; one that cannot be read is for no file."""
-        from crow.project import FrontMatter
-
-        try:
-            with path.open(encoding="utf-8-sig", errors="replace") as opened:
-                table = FrontMatter.parse(opened.read(LONGEST_HEAD)).table
-        except OSError:
-            return cls(path, ())
-        patterns = tuple(_listed(table.get("paths")) + _listed(table.get("globs")))
-        is_chosen = path.suffix != ".mdc" or table.get("alwaysApply") is True
-        return cls(path, patterns or (None if is_chosen else ()))
-
-    def fits(self, path: str, top: Path) -> bool:
-        """True for a file below a folder that a pattern is for."""
-        from pathspec import GitIgnoreSpec
-
-        if not Path(path).is_relative_to(top):
-            return False
-        within = Path(path).relative_to(top).as_posix()
-        return GitIgnoreSpec.from_lines(self.patterns or ()).match_file(within)
-
-
-LONGEST_HEAD = 10_000
-"""Characters of a rule in which its front matter ends."""
-
-
-def _listed(value: object) -> list[str]:
-    """Patterns as a list, or as a text with commas."""
-    if isinstance(value, str):
-        return [each.strip() for each in value.split(",") if each.strip()]
-    return [str(each) for each in cast("list[Any]", value)] if isinstance(value, list) else []
-
-
 @mutable
 class InstructionLoader:
     """One pass over the files: each is read once, and all together are bounded."""
@@ -278,6 +262,7 @@ class InstructionLoader:
     limit: int
     room: int = TOTAL_LIMIT
     seen: set[Path] = field(default_factory=set[Path])
+    texts: set[str] = field(default_factory=set[str])
     complaints: list[str] = field(default_factory=list[str])
     ruled: dict[Path, list[Rule]] = field(default_factory=dict[Path, "list[Rule]"])
     visited: set[tuple[int, tuple[str, ...], str]] = field(
@@ -294,15 +279,15 @@ class InstructionLoader:
     def rules(self, folder: Path) -> list[Rule]:
         """The rules in a folder, as they were when it was first looked at."""
         if folder not in self.ruled:
-            found = (each for each in folder.rglob("*") if each.suffix in RULE_SUFFIXES)
-            files = sorted(islice(filter(Path.is_file, found), MOST_RULES))
-            self.ruled[folder] = list(map(Rule.of, files))
+            self.ruled[folder] = _rules_in(folder) if folder.is_dir() else []
         return self.ruled[folder]
 
     def read(
         self, path: Path, root: Path | None, parent: Path | None = None, depth: int = 0
     ) -> Iterator[Instructions]:
         """A file and what it imports; a ``root`` is the folder that nothing may be outside of."""
+        if path.name == OVERRIDDEN and _real(path.with_name(OVERRIDE)) is not None:
+            path = path.with_name(OVERRIDE)
         real = _real(path)
         if real is None or real in self.seen:
             return
@@ -311,7 +296,8 @@ class InstructionLoader:
             return
         self.seen.add(real)
         text = self._text(path, real)
-        if text:
+        if text and text not in self.texts:  # some have a copy for each agent
+            self.texts.add(text)
             yield Instructions(path, text, _kind(path, root), parent)
         if depth < DEPTH:
             for imported in imports(text, path.parent):
@@ -330,6 +316,12 @@ class InstructionLoader:
             self.complaints.append(f"{path} is too long: only {limit} characters of it are used")
         self.room -= len(text)
         return _without_head(path, text.replace("\0", "")).strip()
+
+
+def _rules_in(folder: Path) -> list[Rule]:
+    from crow.extensions.instructions.rules import rules_in
+
+    return rules_in(folder)
 
 
 READING: Key[InstructionLoader] = Key(NAME)

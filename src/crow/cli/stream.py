@@ -51,7 +51,8 @@ class Streaming:
         lines = Lines(out.verbatim if options.form == "stream-json" else self._last)
         self.client = StreamClient(
             lines,
-            asks=options.permission_prompt_tool == ON_STDIO,
+            asks=options.permission_prompt_tool == ON_STDIO
+            and options.permission_prompts != "none",
             partial=options.include_partial_messages,
             servers=sdk_servers(options),
         )

@@ -37,7 +37,6 @@ DEBUGGED = "CROW_DEBUG=1 shows where it fails, crow hooks explain what hooks did
 ATTACHED = "name the file in the prompt, as @FILE"
 OPEN_SAFE = "crow -p --setting-sources '' --strict-mcp-config --disable-slash-commands"
 UNASKED = "--mode bypassPermissions asks about nothing; --no-sandbox lets commands out as well"
-BY_ITSELF = "Crow does that by itself"
 OF_A_HOST = "only Claude Code's own programs say it"
 ONE_KEY = "--settings '{\"NAME\": VALUE}' sets one thing"
 
@@ -62,7 +61,6 @@ CLAUDE: Sequence[Flag] = (
     _passed("--enable-auto-mode", "", "nobody judges calls in your place: crow permissions list"),
     _passed("--exclude-dynamic-system-prompt-sections", "", "the date and the branch stay apart"),
     Flag("--file", "+", ATTACHED),
-    _passed("--forward-subagent-text", "", BY_ITSELF),
     Flag("--from-pr", "?", "sessions know no pull requests: crow sessions search TEXT"),
     _passed("--ide", "", "editors start Crow: crow acp"),
     _passed("--include-hook-events", "", "crow hooks explain tells what hooks did"),

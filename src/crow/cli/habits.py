@@ -49,6 +49,7 @@ def declare_habits(parser: argparse.ArgumentParser) -> None:
     add("--add-dir", metavar="DIR", nargs="+", action="extend", default=[], help="work there, too")
     add("--mcp-config", metavar="FILE", nargs="+", action="extend", default=[], help=MCP)
     add("--strict-mcp-config", action="store_true", help="no other MCP servers than these")
+    add("--agent", metavar="NAME", help="run as this agent: its prompt, tools, model and mode")
     add("--agents", metavar="JSON", help="sub-agents by name; a file as @FILE")
     for start, text in (("--", "what the model is told first"), ("--append-", "... as well")):
         either = parser.add_mutually_exclusive_group()
@@ -65,6 +66,7 @@ def declare_habits(parser: argparse.ArgumentParser) -> None:
     add("--no-session-persistence", action="store_true", help="keep nothing of the session")
 
 
+BYPASS = "bypassPermissions"
 GREEDY = ("--allowedTools", "--disallowedTools", "--tools", "--add-dir", "--mcp-config")
 """The options that take all words up to the next one."""
 SWITCHES = {
@@ -107,8 +109,10 @@ def _extensions(options: argparse.Namespace) -> Iterator[tuple[str, dict[str, An
         yield "structured_output", {"schema": table_of("--json-schema", options.json_schema)}
     if options.strict_mcp_config:
         yield "mcp", {"only": [*servers_of(options)]}
-    if options.agents:
-        yield "subagents", {"agents": table_of("--agents", options.agents)}
+    table = table_of("--agents", options.agents) if options.agents else None
+    agents = {"main": options.agent, "agents": table}
+    if given := {name: value for name, value in agents.items() if value}:
+        yield "subagents", given
 
 
 def names_of(text: str) -> list[str]:
@@ -130,13 +134,18 @@ def table_of(option: str, text: str) -> dict[str, Any]:
 
 
 def refuse_unusable(options: argparse.Namespace, agent: Agent) -> None:
-    """Raise for models that cannot be had and a schema that is none, before anything begins."""
+    """Raise for what cannot be had and a schema that is none, before anything begins."""
     from crow.core.errors import ExtensionError
 
     if options.fallback_model:
         named: Any = getattr(agent.llm, "named", None)
         for name in names_of(options.fallback_model) if named else ():
             named(name)
+    if options.agent:
+        knows: Any = agent.extensions.get("subagents")
+        if knows is None:
+            raise ExtensionError("--agent: the extension subagents is switched off")
+        knows.check_agent(options.agent)
     if options.json_schema:
         for found in agent.found:
             if found.name == "structured_output" and found.error:
@@ -199,6 +208,10 @@ def settle_session(options: argparse.Namespace, session: Session) -> None:
         CLIENT_PROMPT.set(session, ("append", more))
     if options.name:
         session.title = options.name
+    if options.model:
+        session.model = None
+    if options.mode not in (None, BYPASS):  # that one is confined where a session begins
+        session.mode = options.mode
 
 
 def text_of(options: argparse.Namespace, name: str) -> str | None:

@@ -113,7 +113,6 @@ async def _opened(
     more = {"directories": beside} if beside else {}
     session = await agent.load_session(known, client=client, source="resume", **more)
     session.mode = options.mode or session.mode
-    session.model = None if options.model else session.model
     return session
 
 

@@ -102,6 +102,9 @@ def declare(parser: Parser) -> None:
         help="stream-json: ask the program for permission",
     )
     parser.add_argument(
+        "--forward-subagent-text", action="store_true", help="stream-json: what sub-agents say"
+    )
+    parser.add_argument(
         "--permission-prompts",
         choices=("host", "none"),
         default="host",

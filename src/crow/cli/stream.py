@@ -56,6 +56,7 @@ class Streaming:
             partial=options.include_partial_messages,
             servers=sdk_servers(options),
         )
+        self.client.tells_all = options.forward_subagent_text
         self.conversation = Conversation(
             *(self.agent, lines, self.client, self._open, self._answer),
             replays=options.replay_user_messages,

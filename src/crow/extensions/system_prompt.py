@@ -23,14 +23,14 @@ from crow import (
     SessionContext,
     TurnContext,
 )
-from crow.keys import CLIENT_PROMPT, SYSTEM_PROMPT
+from crow.keys import CLIENT_PROMPT, ROLE, SYSTEM_PROMPT
 
 if TYPE_CHECKING:
     from crow import Agent
 
 NAME = "system_prompt"
-COMPOSED: Key[tuple[str, tuple[str, str]]] = Key(f"{NAME}.composed")
-"""The text, and the client's part in it."""
+COMPOSED: Key[tuple[str, tuple[tuple[str, str], ...]]] = Key(f"{NAME}.composed")
+"""The text, and what the client and others have put into it."""
 NOTHING = ("append", "")
 UNUSED: Key[bool] = Key(f"{NAME}.unused")
 DEFAULT = """\
@@ -58,7 +58,7 @@ class SystemPromptHook:
     every tool that has one, and (unless ``environment`` is False) the session's directory, git
     branch, platform and date. A resumed session composes the same bytes where nothing changed: the
     branch and the date are those that it began with. Others are told behind the next prompt. After
-    a compaction it is composed anew.
+    a compaction it is composed anew. `crow.keys.ROLE` says who a session's agent is instead.
     """
 
     name = NAME
@@ -102,8 +102,8 @@ class SystemPromptHook:
         if messages and messages[0]["role"] in ("system", "developer"):
             await _tell_unused(ctx)
             return None
-        asked = CLIENT_PROMPT.get(ctx) or NOTHING
-        text, included = COMPOSED.get(ctx) or ("", None)
+        asked = (CLIENT_PROMPT.get(ctx) or NOTHING, ROLE.get(ctx) or NOTHING)
+        text, included = COMPOSED.get(ctx) or ("", ())
         if included != asked:
             text, _ = COMPOSED.set(ctx, (await self.compose(ctx), asked))
         return [{"role": "system", "content": text}, *messages] if text else None
@@ -135,7 +135,13 @@ class SystemPromptHook:
         )
         mode, text = CLIENT_PROMPT.get(ctx) or NOTHING
         own = DEFAULT if self.prompt_text is None else self.prompt_text
-        parts = {"prompt_text": text if mode == "override" else own}
+        how, role = ROLE.get(ctx) or NOTHING
+        if mode != "override":
+            own = role if how == "override" else own
+        else:
+            own, how = text, how if how == "agent" else ""
+        parts = {"prompt_text": role if how == "agent" else own}
+        parts["role"] = role if how == "append" else ""
         for section in sections:
             parts[section.name] = await _written(ctx, section)
         parts["client's prompt"] = text if mode == "append" else ""

@@ -41,11 +41,14 @@ PLUGINS = ("enabledPlugins", "pluginConfigs")
 KEY_HELPER = "apiKeyHelper"
 STATUS = "statusLine"
 CLEANUP = "cleanupPeriodDays"
+OPTIONS = {"agent": ("subagents", "main"), "outputStyle": ("output_styles", "style")}
+"""Settings that are options of extensions, and of which."""
 CLAUDES = frozenset(
     {
         *("permissions", "sandbox", "env", "hooks", STATUS, STRICT, KEY_HELPER, CLEANUP),
         *HTTP_LISTS,
         *PLUGINS,
+        *OPTIONS,
     }
 )
 """What is taken from ``.claude``: a model or an endpoint named there is not meant for Crow."""
@@ -259,6 +262,10 @@ class MergedSettings:
             )
         if foreign and KEY_HELPER in checked:  # it is for Claude
             checked["providers"] = {"anthropic": {KEY_HELPER: checked.pop(KEY_HELPER)}}
+        for key in OPTIONS.keys() & checked:
+            name, option = OPTIONS[key]
+            own = checked.setdefault("extensions", {})
+            own[name] = {option: checked.pop(key), **own.get(name, {})}
         return checked
 
     def _drop(self, source: Source) -> Callable[[str, Any, str], None]:

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from crow import Arg, ExtensionError, ToolResult, frozen
+from crow import Arg, Deny, ExtensionError, ToolResult, frozen
 from crow.extensions.subagents.definition import (
     BUILT_IN,
     GENERAL_PURPOSE,
@@ -20,7 +20,15 @@ from crow.extensions.subagents.definition import (
 from crow.project import Plugin, matching_names
 
 if TYPE_CHECKING:
-    from crow import LLM, Agent, ProjectSettings, SessionContext, ToolContext, ToolEnvironment
+    from crow import (
+        LLM,
+        Agent,
+        ProjectSettings,
+        SessionContext,
+        ToolContext,
+        ToolEnvironment,
+        TurnContext,
+    )
     from crow.tools import ToolKind
 
 FOLDERS = (".crow/agents", ".claude/agents")
@@ -67,6 +75,8 @@ class SubagentsOptions:
     """What names of models in definitions stand for, such as ``haiku``."""
     depth: Annotated[int, Arg(minimum=0)] = 1
     """How deep sub-agents may call sub-agents."""
+    main: str = ""
+    """The one that sessions run as: with its prompt, tools, model and mode."""
     agents: Mapping[str, Mapping[str, Any]] | None = None
     """Sub-agents by name: `description`, `prompt`, and what front matter has beside them."""
 
@@ -85,7 +95,8 @@ class SubagentsHook:
     its caller's extensions that ``inherit`` or ``extend_inherit`` names, or whose attribute
     ``inherited`` is true: it uses them once more. ``hooks`` makes the ones that are its own, from
     its definition: without it the prompt is the system message. ``models`` gives names in
-    definitions (``haiku``) a model. Sub-agents of sub-agents end at ``depth``.
+    definitions (``haiku``) a model. Sub-agents of sub-agents end at ``depth``. ``main`` names the
+    one that sessions themselves run as.
     """
 
     name = "subagents"
@@ -103,6 +114,7 @@ class SubagentsHook:
         hooks: Callable[[Definition], Iterable[Any]] = plainly,
         models: Mapping[str, LLM | str] | None = None,
         depth: int = 1,
+        main: str = "",
     ) -> None:
         if any(isinstance(each, str) for each in (folders, inherit, extend_inherit)):
             raise ExtensionError("subagents: folders, inherit and extend_inherit are lists")
@@ -117,6 +129,7 @@ class SubagentsHook:
         self.hooks = hooks
         self.models = dict(models or {})
         self.depth = depth
+        self.main = main
 
     @classmethod
     def options_from(cls, settings: ProjectSettings, own: Mapping[str, Any]) -> dict[str, Any]:
@@ -177,6 +190,40 @@ class SubagentsHook:
         """Say what is wrong with the files."""
         for problem in self.definitions.problems:
             await ctx.ui.notify(problem, severity="warning")
+        if name := self.main or ctx.state.get("agent"):
+            await self._become(ctx, name)
+
+    async def _become(self, ctx: SessionContext, name: str) -> None:
+        """Let a person's session be the agent of this name."""
+        from crow.extensions.subagents.persona import become, meant
+
+        definition = meant(name, self.definitions.agents)
+        if isinstance(definition, str):
+            await ctx.ui.notify(f"{definition}; nobody stands in", severity="warning")
+        elif ctx.session.parent is None:
+            await become(ctx, definition, self.models)
+
+    def before_llm_request(self, ctx: TurnContext) -> None:
+        """Leave out the tools that the session's own agent has not got."""
+        if "subagents.persona" in ctx.cache:
+            from crow.extensions.subagents.persona import lend
+
+            lend(ctx)
+
+    def before_tool(self, ctx: ToolContext) -> Deny | None:
+        """Refuse these."""
+        if "subagents.persona" not in ctx.cache:
+            return None
+        from crow.extensions.subagents.persona import refusal
+
+        return refusal(ctx)
+
+    def check_agent(self, name: str) -> None:
+        """Raise `ExtensionError` for a name that no agent has."""
+        from crow.extensions.subagents.persona import meant
+
+        if isinstance(why := meant(name, self.definitions.agents), str):
+            raise ExtensionError(why)
 
     def inherited(self, call: ToolContext) -> dict[str, Any]:
         """The caller's extensions that a sub-agent has as well, by name."""

@@ -18,6 +18,7 @@ __all__ = [
     "GIVEN_MODE",
     "JOBS",
     "MAY_READ",
+    "OUTPUT_STYLE",
     "PROGRAMS",
     "PROMPT_CACHE",
     "ROLE",
@@ -147,6 +148,8 @@ ROLE: Key[tuple[str, str]] = Key("role")
 ``append`` puts it behind Crow's own words, ``override`` in their place; ``agent`` in the place of
 a client's, too.
 """
+OUTPUT_STYLE: Key[str] = Key("output_style")
+"""The name of the way in which a session's agent talks."""
 CLIENT_SERVERS: Key[Any] = Key("client_servers")
 """The MCP servers that a session's client names now: descriptions.
 

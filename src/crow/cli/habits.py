@@ -50,6 +50,7 @@ def declare_habits(parser: argparse.ArgumentParser) -> None:
     add("--mcp-config", metavar="FILE", nargs="+", action="extend", default=[], help=MCP)
     add("--strict-mcp-config", action="store_true", help="no other MCP servers than these")
     add("--agent", metavar="NAME", help="run as this agent: its prompt, tools, model and mode")
+    add("--output-style", metavar="NAME", help="how it talks: Explanatory, Learning, or yours")
     add("--agents", metavar="JSON", help="sub-agents by name; a file as @FILE")
     for start, text in (("--", "what the model is told first"), ("--append-", "... as well")):
         either = parser.add_mutually_exclusive_group()
@@ -111,6 +112,8 @@ def _extensions(options: argparse.Namespace) -> Iterator[tuple[str, dict[str, An
         yield "mcp", {"only": [*servers_of(options)]}
     table = table_of("--agents", options.agents) if options.agents else None
     agents = {"main": options.agent, "agents": table}
+    if options.output_style:
+        yield "output_styles", {"style": options.output_style}
     if given := {name: value for name, value in agents.items() if value}:
         yield "subagents", given
 

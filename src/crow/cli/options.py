@@ -212,3 +212,8 @@ def tell_problems(settings: Settings, agent: Agent, out: Output) -> None:
     for text in complaints(settings, agent):
         out.error(text)
         live_of(agent).told.add(text)
+    if settings.passed_over or settings.claude_model:
+        from crow.cli.left import news
+
+        for text in news(settings):
+            out.note(text)

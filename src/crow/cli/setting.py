@@ -108,7 +108,7 @@ def _sandbox(settings: Settings, whole: Node, node: Node, env: Mapping[str, str]
 
 def _left_out(settings: Settings) -> Iterator[Row]:
     """What does not fit or is not for Crow, then what an untrusted project wants."""
-    for each in settings.rejected:
+    for each in (*settings.rejected, *settings.passed_over):
         for name, value in each.table.items():
             yield Row(name, hidden(name, value), str(each.source), "left out", each.why)
     for each in settings.withheld:

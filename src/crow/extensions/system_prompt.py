@@ -6,11 +6,11 @@ Composed once a session, so that every request of the session begins with the sa
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from crow import (
     CompactContext,
@@ -71,6 +71,10 @@ class SystemPromptHook:
     _: KW_ONLY
     environment: bool = True
     """Say where the agent works, and the date."""
+    language: str = ""
+    """The language in which the user is answered."""
+    attribution: Mapping[str, Any] | None = None
+    """What commits (`commit`) and pull requests (`pr`) end with; without it Crow adds nothing."""
 
     def for_sub_agent(self, prompt: str) -> SystemPromptHook:
         """The extension that begins a sub-agent's requests with its prompt."""
@@ -128,6 +132,17 @@ class SystemPromptHook:
         texts = [text for name, text in parts.items() if name not in FACTS]
         return "\n\n".join([*texts, *(["\n".join([ENVIRONMENT, *facts])] if facts else [])])
 
+    @property
+    def _language(self) -> str:
+        return f"Answer the user in this language: {self.language}." if self.language else ""
+
+    @property
+    def _attribution(self) -> Iterator[str]:
+        """What the user wants to stand below what is made in their name."""
+        for name, what in (("commit", "The message of a git commit"), ("pr", "A pull request")):
+            if text := str((self.attribution or {}).get(name) or ""):
+                yield f"{what} ends with these lines, as they are:\n{text}"
+
     async def _parts(self, ctx: TurnContext) -> dict[str, str]:
         """What it is made of, by name."""
         sections = sorted(
@@ -145,6 +160,7 @@ class SystemPromptHook:
         for section in sections:
             parts[section.name] = await _written(ctx, section)
         parts["client's prompt"] = text if mode == "append" else ""
+        parts |= {"language": self._language, "attribution": "\n".join(self._attribution)}
         parts["hints of tools"] = "\n".join(_hints(ctx))
         return {**parts, **(_environment(ctx) if self.environment else {})}
 

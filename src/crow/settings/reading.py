@@ -24,6 +24,7 @@ from crow.settings.files import (
     stamp,
     why,
 )
+from crow.settings.foreign import IDLE, OPTIONS, as_options, instead
 from crow.settings.settings import Settings
 from crow.settings.values import (
     Entry,
@@ -41,21 +42,18 @@ PLUGINS = ("enabledPlugins", "pluginConfigs")
 KEY_HELPER = "apiKeyHelper"
 STATUS = "statusLine"
 CLEANUP = "cleanupPeriodDays"
-OPTIONS = {"agent": ("subagents", "main"), "outputStyle": ("output_styles", "style")}
-"""Settings that are options of extensions, and of which."""
+CLAUDE_MODEL = "claudeModel"
+"""What ``model`` of ``.claude`` is called here: it counts where nobody names another."""
 CLAUDES = frozenset(
     {
         *("permissions", "sandbox", "env", "hooks", STATUS, STRICT, KEY_HELPER, CLEANUP),
         *HTTP_LISTS,
         *PLUGINS,
         *OPTIONS,
+        "model",
     }
 )
-"""What is taken from ``.claude``: a model or an endpoint named there is not meant for Crow."""
-PASSED_OVER = (
-    "of .claude only permissions, sandbox, hooks, statusLine, plugins, env, apiKeyHelper, "
-    "cleanupPeriodDays are taken"
-)
+"""What is taken from ``.claude``: an endpoint named there is not meant for Crow."""
 SWITCHES = ("disableAllHooks", "allowManagedHooksOnly")
 """True or false: no hooks of settings files but the administrator's; the second is only theirs."""
 RULES = ("allow", "ask", "deny")
@@ -105,6 +103,7 @@ class MergedSettings:
     unread: list[str] = field(default_factory=list[str])
     withheld: list[Withheld] = field(default_factory=list[Withheld])
     rejected: list[Unused] = field(default_factory=list[Unused])
+    passed_over: list[Unused] = field(default_factory=list[Unused])
     options: dict[str, list[Layer]] = field(default_factory=dict[str, "list[Layer]"])
 
     @cached_property
@@ -254,7 +253,9 @@ class MergedSettings:
                 table = {**table, "permissions": own}
         from crow.settings.schema import Sieve
 
-        checked = Sieve(self._drop(source), self.schema).sift(table)
+        checked = Sieve(self._drop(source), self.schema).sift(as_options({**table}))
+        if foreign and "model" in checked:
+            checked[CLAUDE_MODEL] = checked.pop("model")
         if CLEANUP in checked and source.layer in ("project", "local"):
             del checked[CLEANUP]
             self.complain(
@@ -262,10 +263,6 @@ class MergedSettings:
             )
         if foreign and KEY_HELPER in checked:  # it is for Claude
             checked["providers"] = {"anthropic": {KEY_HELPER: checked.pop(KEY_HELPER)}}
-        for key in OPTIONS.keys() & checked:
-            name, option = OPTIONS[key]
-            own = checked.setdefault("extensions", {})
-            own[name] = {option: checked.pop(key), **own.get(name, {})}
         return checked
 
     def _drop(self, source: Source) -> Callable[[str, Any, str], None]:
@@ -279,10 +276,10 @@ class MergedSettings:
 
     def _pass_over(self, source: Source, table: Mapping[str, Any]) -> None:
         """Keep what of Claude Code's file is not for Crow, for whoever asks."""
-        kept = {*CLAUDES, *SWITCHES, "$schema"}
+        kept = {*CLAUDES, *SWITCHES, *IDLE, "$schema"}
         rest = {key: value for key, value in table.items() if key not in kept}
-        if rest:
-            self.rejected.append(Unused(source, rest, PASSED_OVER))
+        for why_not, keys in instead(rest):
+            self.passed_over.append(Unused(source, {key: rest[key] for key in keys}, why_not))
 
     def _plugins(self, source: Source, table: Table) -> list[str]:
         """The folders of plugins that a file names; a project's are in places that are watched."""
@@ -456,6 +453,7 @@ def _settings(
         models=merged.listed("models"),
         api_key_helper=values.get(KEY_HELPER),
         cleanup_period_days=values.get(CLEANUP),
+        claude_model=values.get(CLAUDE_MODEL),
         pass_env=merged.listed("pass_env"),
         disabled=merged.listed("extensions.disable"),
         mcp_servers=values.get("mcpServers", {}),
@@ -480,6 +478,7 @@ def _settings(
         unread=tuple(merged.unread),
         withheld=tuple(merged.withheld),
         rejected=tuple(merged.rejected),
+        passed_over=tuple(merged.passed_over),
     )
 
 

@@ -70,6 +70,8 @@ class McpOptions:
     """From which level on servers are to log; `/mcp log NAME` shows what one has logged."""
     only: Sequence[str] | None = None
     """Servers by name beside which there are to be no others, wherever they are described."""
+    off: Sequence[str] = ()
+    """Servers of a project's ``.mcp.json`` that are not to be used."""
 
 
 class McpHook:
@@ -108,6 +110,7 @@ class McpHook:
         wait: float | None = None,
         log_level: LogLevel = "info",
         only: Sequence[str] | None = None,
+        off: Sequence[str] = (),
     ) -> None:
         self.servers = dict(servers or {})
         self.project = None if project is None else Path(os.path.expanduser(project))
@@ -118,6 +121,7 @@ class McpHook:
             connect_timeout, call_timeout, waited, close_timeout, log_level=log_level
         )
         self.only = None if only is None else frozenset(only)
+        self.off = frozenset(off)
         self._definitions: Definitions | None = None
         self._known: KnownWays = {}
 
@@ -229,7 +233,7 @@ class McpHook:
         described += kept.local if kept else ()
         if self.project is not None:
             shared = from_project(self.project)
-            off = kept.off if kept else ()
+            off = self.off | (kept.off if kept else frozenset())
             described += (each for each in shared if getattr(each, "name", "") not in off)
         described += kept.user if kept else ()
         found: dict[str, Description] = {}

@@ -210,7 +210,7 @@ def test_the_real_programs_have_no_option_that_is_not_known(
         pytest.skip(f"{program} is not installed")
     argv = [path, *words, "--help"]
     ended = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    listed = re.findall(LISTED, ended.stdout + ended.stderr, re.M)
+    listed = re.findall(LISTED, ended.stdout + ended.stderr, re.MULTILINE)
     found = {name for each in listed for name in each.split(", ")}
     assert len(found) > 15
     assert found - names_here() - known_elsewhere() == set()

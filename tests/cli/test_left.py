@@ -23,10 +23,14 @@ async def test_what_is_left_out_is_said_once(crow: Crow, endpoint: Endpoint) -> 
     first = await crow("-p", "hi")
     assert (first.out, first.status) == ("Done.\n", 0)
     assert first.err.splitlines() == [
-        "~/.claude/settings.json: theme, verbose: it is about Claude Code's own screen; Crow's is in "
-        "docs/terminal.md",
-        "~/.claude/settings.json: autoMode: nobody judges calls in your place: rules say what may run "
-        "(crow permissions list)",
+        (
+            "~/.claude/settings.json: theme, verbose: it is about Claude Code's own screen; Crow's is in "
+            "docs/terminal.md"
+        ),
+        (
+            "~/.claude/settings.json: autoMode: nobody judges calls in your place: rules say what may run "
+            "(crow permissions list)"
+        ),
         "~/.claude/settings.json: nonsense: Crow does not know it, and takes nothing from it",
     ]
     assert (await crow("-p", "hi")).err == ""
@@ -40,6 +44,7 @@ async def test_what_is_left_out_is_said_once(crow: Crow, endpoint: Endpoint) -> 
 async def test_all_keys_together_are_ten_lines(crow: Crow, endpoint: Endpoint) -> None:
     from crow.settings.foreign import LEFT
 
+    endpoint.play(answer("Done."))
     write({key: "x" for keys in LEFT.values() for key in keys} | {"nonsense": 1})
     ended = await crow("-p", "hi")
     assert len(ended.err.splitlines()) <= 10
@@ -65,7 +70,9 @@ async def test_texts_for_commits_the_language_and_left_out_files_reach_the_model
     told = endpoint.requests[0].body["messages"][0]["content"]
     assert ended.err == ""
     assert "in this language: Latin." in told
-    assert "The message of a git commit ends with these lines, as they are:\nBy-Hand-Of: Ada" in told
+    assert (
+        "The message of a git commit ends with these lines, as they are:\nBy-Hand-Of: Ada" in told
+    )
     assert ("Use blanks." in told, "Use tabs." in told, "pull request" in told) == (
         True,
         False,

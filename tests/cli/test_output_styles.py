@@ -41,15 +41,16 @@ async def test_a_style_is_chosen_by_a_setting_and_an_option(crow: Crow, endpoint
     await crow("-p", "hi", "--system-prompt", "You are a parrot.")
     assert told(endpoint).startswith("You are a parrot.\n\n# ")
     wrong = await crow("-p", "hi", "--output-style", "pirat")
-    assert (wrong.status, "there is no output style 'pirat'; there are: default, " in wrong.err) == (
+    assert (
+        wrong.status,
+        "there is no output style 'pirat'; there are: default, " in wrong.err,
+    ) == (
         0,
         True,
     )
 
 
-async def test_the_project_s_style_counts_before_the_user_s(
-    crow: Crow, endpoint: Endpoint
-) -> None:
+async def test_the_project_s_style_counts_before_the_user_s(crow: Crow, endpoint: Endpoint) -> None:
     write(Path.home() / ".claude/output-styles", PIRATE)
     write(crow.cwd / ".claude/output-styles", KEPT)
     endpoint.play(answer("Arr."))
@@ -74,7 +75,7 @@ async def test_a_style_changes_in_a_session_and_stays_with_it(tmp_path: Path) ->
         await agent.prompt(session, "/output-style pirate")
         await agent.prompt(session, "hi")
         assert session.options["output_style"] == "Pirate"
-    starts = [each["messages"][0]["content"][:6] for each in model.asked]
+    starts = [str(each["messages"][0].get("content"))[:6] for each in model.asked]
     assert starts == ["You ar", "Talk l", "You wo", "Talk l"]
 
 
@@ -105,4 +106,5 @@ async def test_an_editor_offers_the_styles_there_are(tmp_path: Path) -> None:
         session = opened.session_id
         await editor.connection.set_config_option("output_style", session, "Pirate")
         await editor.prompt(session, "hi")
-    assert model.asked[0]["messages"][0]["content"].startswith("Talk like a pirate.")
+    first = str(model.asked[0]["messages"][0].get("content"))
+    assert first.startswith("Talk like a pirate.")

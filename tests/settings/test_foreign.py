@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from crow.settings import load
-from crow.settings.foreign import IDLE, LEFT, OPTIONS, UNKNOWN
-from crow.settings.reading import CLAUDES, SWITCHES
+from crow.settings.foreign import IDLE, LEFT, UNKNOWN
+from crow.settings.reading import CLAUDES, OPTIONS, SWITCHES
 
 KEYS = """
 $schema additionalDirectoryConfigRoots additionalMarketplaces advisorModel agent

@@ -146,7 +146,7 @@ def model_of(given: LLM | ChatClient, settings: Settings, env: Mapping[str, str]
 def claude_model(settings: Settings, env: Mapping[str, str]) -> str:
     """The model of Claude Code's settings, where nobody has named one and it can be asked.
 
-    ``opus`` and its like are the newest of their family; what stands behind them in brackets says nothing here.
+    ``opus`` and its like are the newest of their family; what stands in brackets says nothing here.
     """
     wanted = (settings.claude_model or "").partition("[")[0].strip()
     others = (settings.model, settings.base_url, env.get("CROW_MODEL"), env.get("CROW_BASE_URL"))

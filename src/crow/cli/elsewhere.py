@@ -65,7 +65,9 @@ CLAUDE: Sequence[Flag] = (
     _passed("--ide", "", "editors start Crow: crow acp"),
     _passed("--include-hook-events", "", "crow hooks explain tells what hooks did"),
     Flag("--inherit-permission-mode", "1", "--mode MODE"),
-    Flag("--managed-settings", "1", "the administrator's settings are files; --settings takes JSON"),
+    Flag(
+        "--managed-settings", "1", "the administrator's settings are files; --settings takes JSON"
+    ),
     _passed("--max-thinking-tokens", "1", THINKING),
     _passed("--no-chrome", "", "there is no browser that would be started"),
     _passed("--parent-session-id --workload --messaging-socket-path", "1", OF_A_HOST),
@@ -85,14 +87,20 @@ CLAUDE: Sequence[Flag] = (
     _passed("--session-mirror", "", "sessions are kept by Crow: crow sessions export ID"),
     _passed("--system-prompt-snapshot", "1", "it is put together once a session anyway"),
     Flag("--task-budget", "1", "--max-budget-usd USD, --max-turns N"),
-    Flag("--team-name --agent-id --agent-name --agent-color --agent-type", "1", "there are no teams"),
+    Flag(
+        "--team-name --agent-id --agent-name --agent-color --agent-type", "1", "there are no teams"
+    ),
     _passed("--thinking --thinking-display", "1", THINKING),
     Flag("--tmux", "?", "tmux new-session crow --worktree"),
     Flag("--watch-artifact", "1", CLOUD),
 )
 CODEX: Sequence[Flag] = (
-    Flag("--approve-for-me --full-auto", "", "--mode acceptEdits; commands run in a sandbox anyway"),
-    Flag("-a --ask-for-approval", "1", "--mode MODE; dontAsk asks about nothing that is not allowed"),
+    Flag(
+        "--approve-for-me --full-auto", "", "--mode acceptEdits; commands run in a sandbox anyway"
+    ),
+    Flag(
+        "-a --ask-for-approval", "1", "--mode MODE; dontAsk asks about nothing that is not allowed"
+    ),
     Flag("-C --cd", "1", "--cwd DIR"),
     _passed("--color", "1", "NO_COLOR=1 leaves colours out"),
     Flag("--config", "1", ONE_KEY),
@@ -109,7 +117,9 @@ CODEX: Sequence[Flag] = (
     Flag("-o --output-last-message", "1", "crow run writes the answer alone into a pipe: > FILE"),
     Flag("--output-schema", "1", "--json-schema @FILE"),
     Flag("--profile", "1", "--settings FILE is one"),
-    Flag("-s --sandbox", "1", "crow sandbox; --mode plan changes nothing, --no-sandbox confines not"),
+    Flag(
+        "-s --sandbox", "1", "crow sandbox; --mode plan changes nothing, --no-sandbox confines not"
+    ),
     _passed("--search", "", "the tools WebSearch and WebFetch are there (docs/tools.md)"),
     _passed("--skip-git-repo-check", "", "no repository is needed"),
     _passed("--strict-config", "", "what does not fit is said anyway: crow config"),
@@ -124,14 +134,18 @@ PI: Sequence[Flag] = (
     Flag("--fork", "?", "--resume ID --fork-session"),
     Flag("--list-models", "?", "crow models"),
     Flag("--models", "1", "'models' in the settings; /model chooses"),
-    Flag("--no-context-files -nc", "", '--settings \'{"extensions": {"disable": ["instructions"]}}\''),
+    Flag(
+        "--no-context-files -nc", "", '--settings \'{"extensions": {"disable": ["instructions"]}}\''
+    ),
     Flag("--no-extensions -ne", "", '--settings \'{"extensions": {"disable": ["NAME"]}}\''),
     Flag("--no-prompt-templates -np --no-skills -ns", "", "--disable-slash-commands"),
     Flag("--no-session", "", "--no-session-persistence"),
     _passed("--no-themes", "", "there are none"),
     Flag("--no-tools -nt --no-builtin-tools -nbt", "", "--tools ''"),
     _passed("--offline", "", "nothing is loaded when Crow starts"),
-    Flag("--prompt-template --skill", "1", "commands lie in .crow/commands, skills in .crow/skills"),
+    Flag(
+        "--prompt-template --skill", "1", "commands lie in .crow/commands, skills in .crow/skills"
+    ),
     Flag("--provider", "1", "--model PROVIDER/NAME"),
     Flag("--session", "1", "--resume ID"),
     Flag("--session-dir", "1", "extensions.persistence in the settings says where"),

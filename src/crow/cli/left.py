@@ -43,11 +43,11 @@ def _left(settings: Settings) -> Iterator[Any]:
     from crow.settings.values import Unused
 
     yield from settings.passed_over
-    origin, named = settings.origins.get("claudeModel"), settings.model or settings.base_url
-    if origin and not (named or claude_model(settings, {**os.environ, **settings.env})):
-        if not any(os.environ.get(name) for name in ("CROW_MODEL", "CROW_BASE_URL")):
-            ((why, _),) = instead(["model"])
-            yield Unused(origin, {"model": settings.claude_model}, why)
+    origin, env = settings.origins.get("claudeModel"), {**os.environ, **settings.env}
+    named = (env.get("CROW_MODEL"), env.get("CROW_BASE_URL"), settings.model, settings.base_url)
+    if origin and not any(named) and not claude_model(settings, env):
+        ((why, _),) = instead(["model"])
+        yield Unused(origin, {"model": settings.claude_model}, why)
 
 
 def _line(keys: list[str], why: str, source: str) -> str:

@@ -63,7 +63,8 @@ def declare(parser: Parser) -> None:
 
 def main(options: argparse.Namespace, out: Output) -> int:
     """Run ``crow plugin``."""
-    options.action = action = SAME.get(options.action, options.action)
+    action: str = SAME.get(options.action, options.action)
+    options.action = action
     words = options.words
     if action not in TAKES:
         from crow.cli.elsewhere import action as elsewhere

@@ -10,15 +10,6 @@ from typing import Any, cast
 
 Table = dict[str, Any]
 
-OPTIONS: Mapping[str, tuple[str, str]] = {
-    "agent": ("subagents", "main"),
-    "attribution": ("system_prompt", "attribution"),
-    "claudeMdExcludes": ("instructions", "exclude"),
-    "disabledMcpjsonServers": ("mcp", "off"),
-    "language": ("system_prompt", "language"),
-    "outputStyle": ("output_styles", "style"),
-}
-"""Keys that are options of extensions: of which, and what they are called there."""
 IDLE = frozenset({"includeCoAuthoredBy", "respectGitignore", "enabledMcpjsonServers"})
 """Keys that say what Crow does anyway: it adds no line of its own to commits, leaves out what git
 ignores, and asks once for all that a project would start."""
@@ -96,17 +87,15 @@ LEFT: Mapping[str, frozenset[str]] = {
 UNKNOWN = "Crow does not know it, and takes nothing from it"
 
 
-def as_options(table: Table) -> Table:
-    """A table of settings whose keys that are options of extensions stand where options do."""
-    if OPTIONS.keys().isdisjoint(table):
-        return table
-    moved = {key: value for key, value in table.items() if key not in OPTIONS}
+def as_options(table: Table, options: Mapping[str, tuple[str, str]]) -> Table:
+    """A table of settings whose keys that are ``options`` of extensions stand where options do."""
+    moved = {key: value for key, value in table.items() if key not in options}
     given: object = moved.get("extensions", {})
     extensions: Table = {**cast(Table, given)} if isinstance(given, dict) else {}
-    for key in [each for each in OPTIONS if each in table]:
-        name, option = OPTIONS[key]
+    for key in [each for each in options if each in table]:
+        name, option = options[key]
         own: object = extensions.get(name, {})
-        value = {} if key == "attribution" and isinstance(table[key], bool) else table[key]
+        value: Any = {} if key == "attribution" and isinstance(table[key], bool) else table[key]
         if isinstance(own, dict):
             extensions[name] = {option: value, **cast(Table, own)}
     return {**moved, "extensions": extensions}

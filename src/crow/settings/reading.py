@@ -24,7 +24,6 @@ from crow.settings.files import (
     stamp,
     why,
 )
-from crow.settings.foreign import IDLE, OPTIONS, as_options, instead
 from crow.settings.settings import Settings
 from crow.settings.values import (
     Entry,
@@ -44,6 +43,15 @@ STATUS = "statusLine"
 CLEANUP = "cleanupPeriodDays"
 CLAUDE_MODEL = "claudeModel"
 """What ``model`` of ``.claude`` is called here: it counts where nobody names another."""
+OPTIONS: Mapping[str, tuple[str, str]] = {
+    "agent": ("subagents", "main"),
+    "attribution": ("system_prompt", "attribution"),
+    "claudeMdExcludes": ("instructions", "exclude"),
+    "disabledMcpjsonServers": ("mcp", "off"),
+    "language": ("system_prompt", "language"),
+    "outputStyle": ("output_styles", "style"),
+}
+"""Keys that are options of extensions: of which, and what they are called there."""
 CLAUDES = frozenset(
     {
         *("permissions", "sandbox", "env", "hooks", STATUS, STRICT, KEY_HELPER, CLEANUP),
@@ -253,7 +261,11 @@ class MergedSettings:
                 table = {**table, "permissions": own}
         from crow.settings.schema import Sieve
 
-        checked = Sieve(self._drop(source), self.schema).sift(as_options({**table}))
+        if not OPTIONS.keys().isdisjoint(table):
+            from crow.settings.foreign import as_options
+
+            table = as_options({**table}, OPTIONS)
+        checked = Sieve(self._drop(source), self.schema).sift(table)
         if foreign and "model" in checked:
             checked[CLAUDE_MODEL] = checked.pop("model")
         if CLEANUP in checked and source.layer in ("project", "local"):
@@ -276,8 +288,12 @@ class MergedSettings:
 
     def _pass_over(self, source: Source, table: Mapping[str, Any]) -> None:
         """Keep what of Claude Code's file is not for Crow, for whoever asks."""
-        kept = {*CLAUDES, *SWITCHES, *IDLE, "$schema"}
+        kept = {*CLAUDES, *SWITCHES, "$schema"}
         rest = {key: value for key, value in table.items() if key not in kept}
+        if not rest:
+            return
+        from crow.settings.foreign import instead
+
         for why_not, keys in instead(rest):
             self.passed_over.append(Unused(source, {key: rest[key] for key in keys}, why_not))
 

@@ -233,7 +233,7 @@ class McpHook:
         described += kept.local if kept else ()
         if self.project is not None:
             shared = from_project(self.project)
-            off = self.off | (kept.off if kept else frozenset())
+            off = {*self.off, *(kept.off if kept else ())}
             described += (each for each in shared if getattr(each, "name", "") not in off)
         described += kept.user if kept else ()
         found: dict[str, Description] = {}

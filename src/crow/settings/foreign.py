@@ -71,9 +71,9 @@ LEFT: Mapping[str, frozenset[str]] = {
             timeFormat timeZone tui verbose viewMode vimInsertModeRemaps voice voiceEnabled
             wheelScrollAccelerationEnabled""",
         "it is about Claude Code's own services and updates, which Crow has not": """
-            agentPushNotifEnabled attributionProject attributionProjectPolicy autoContinueAtUsageLimit
-            autoUpdatesChannel autoUploadSessions crossSessionInbound daemonColdStart
-            disableAgentView disableArtifact disableRemoteControl disableWorkflows
+            agentPushNotifEnabled attributionProject attributionProjectPolicy
+            autoContinueAtUsageLimit autoUpdatesChannel autoUploadSessions crossSessionInbound
+            daemonColdStart disableAgentView disableArtifact disableRemoteControl disableWorkflows
             downloadsMirrorUrl enableArtifact enableWorkflows forceRemoteSettingsRefresh
             isolatePeerMachines managedSourcesBehavior minimumVersion parentSettingsBehavior
             policyHelper policyHelpers remote remoteControl remoteControlAtStartup

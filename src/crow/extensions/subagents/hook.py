@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -309,15 +310,40 @@ class AgentTool:
         definition = self._chosen(args, call)
         if isinstance(definition, ToolResult):
             return definition
-        task = Task(args["prompt"], args["description"], args.get("model") or "")
+        wanted = args.get("model") or ""
+        task = Task(args["prompt"], args["description"], wanted, definition.isolated)
         wish = task.model if task.model in extension.models else definition.model
         llm, model = model_of(wish, extension.models)
         fields = fields_of(call, definition, task, model)
         turn = call.cache.setdefault(extension.name, asyncio.Lock())
-        child = hire(call, definition, llm, extension.inherited(call), extension.depth)
-        for thing in extension.hooks(definition):
+        inherited = extension.inherited(call)
+        if definition.front_matter.get("omitClaudeMd"):
+            inherited.pop("instructions", None)
+        child = hire(call, definition, llm, inherited, extension.depth)
+        for thing in extension.hooks(await prepared(call, definition)):
             child.use(thing)
         return await work(call, Relay(call, turn), task, child, fields)
+
+
+async def prepared(call: ToolContext, definition: Definition) -> Definition:
+    """A definition with the texts of its skills; what of it has no effect is said once."""
+    from crow.project import FrontMatter
+
+    known = call.cache.setdefault(f"{SubagentsHook.name}.told", set[str]())
+    idle = ", ".join(definition.idle)
+    faults = [f"what its file says of {idle} counts for nothing here"] if idle else []
+    used = call.agent.extensions_of(call.session).values()
+    texts: Any = next((it.skill_text for it in used if hasattr(it, "skill_text")), None)
+    prompt = definition.prompt
+    for name in FrontMatter(dict(definition.front_matter), "").names("skills") or ():
+        text = await texts(call, name) if texts else None
+        faults += [] if text else [f"it has no skill {name}: there is none"]
+        prompt += f"\n\n{text}" if text else ""
+    if faults and definition.name not in known:
+        known.add(definition.name)
+        told = f"the sub-agent {definition.name}: {'; '.join(faults)}"
+        await call.ui.notify(told, severity="warning")
+    return replace(definition, prompt=prompt)
 
 
 def _listed(definition: Definition) -> str:

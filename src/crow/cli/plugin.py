@@ -63,7 +63,8 @@ def declare(parser: Parser) -> None:
 
 def main(options: argparse.Namespace, out: Output) -> int:
     """Run ``crow plugin``."""
-    action: str = SAME.get(options.action, options.action)
+    given: str = options.action
+    action = SAME.get(given, given)
     options.action = action
     words = options.words
     if action not in TAKES:

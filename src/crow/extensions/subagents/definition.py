@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from crow import CrowError, frozen, mutable
 from crow.project import Plugin, fill_placeholders
@@ -195,17 +195,18 @@ def _defined(name: str, front: FrontMatter, prompt: str, source: str) -> Definit
     )
 
 
-def _servers(given: Any) -> Iterator[str]:
-    """The servers that an agent names; those that it describes are not there."""
-    for each in given if isinstance(given, list) else ():  # pyright: ignore[reportUnknownVariableType]
+def _servers(given: object) -> Iterator[str]:
+    """The servers that an agent names."""
+    for each in cast("list[object]", given) if isinstance(given, list) else ():
         if isinstance(each, str):
             yield each
 
 
-def _described(given: Any) -> list[str]:
-    """The servers that its file describes, by name."""
-    tables = given if isinstance(given, list) else [given]  # pyright: ignore[reportUnknownVariableType]
-    return [str(name) for each in tables if isinstance(each, dict) for name in each]  # pyright: ignore[reportUnknownVariableType]
+def _described(given: object) -> Iterator[str]:
+    """The servers that its file describes, by name: they are not there."""
+    for each in cast("list[object]", given) if isinstance(given, list) else (given,):
+        if isinstance(each, dict):
+            yield from map(str, cast("Mapping[object, object]", each))
 
 
 def _tools(given: Iterable[str] | None) -> frozenset[str] | None:

@@ -59,19 +59,23 @@ def _choose_mode(ctx: SessionContext, told: Mapping[str, Any]) -> Iterable[str]:
 
 
 def lend(ctx: TurnContext) -> None:
-    """Leave the model the tools that the session's agent may have."""
+    """Leave out the tools that the session's agent has not got."""
     persona = PERSONA.get(ctx)
     if persona is not None:
-        may_have = {name for name in ctx.agent.tools_of(ctx.session) if persona.may_have(name)}
-        ctx.tools = [each for each in ctx.tools if each["function"]["name"] in may_have]
+        known = ctx.agent.tools_of(ctx.session)
+        hidden = {name for name, tool in known.items() if not _has(persona, name, tool)}
+        ctx.tools = [each for each in ctx.tools if each["function"]["name"] not in hidden]
 
 
 def refusal(ctx: ToolContext) -> Deny | None:
     """Why a call may not be: the session's agent has not got the tool."""
-    persona = PERSONA.get(ctx)
-    if persona is None:
-        return None
-    known = (name for name in ctx.agent.tools_of(ctx.session) if name == ctx.name)
-    if persona.may_have(next(known, ctx.name)):
+    persona, known = PERSONA.get(ctx), ctx.agent.tools_of(ctx.session)
+    name = next((each for each in known if each == ctx.name), ctx.name)
+    if persona is None or _has(persona, name, known.get(name)):
         return None
     return Deny(f"{ctx.name} is not in use here: the agent {persona.name} has not got it")
+
+
+def _has(persona: Definition, name: str, tool: object) -> bool:
+    """True for a tool of the agent's, and for what only leads to tools."""
+    return persona.may_have(name) or getattr(tool, "serves_session", False)

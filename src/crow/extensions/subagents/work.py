@@ -171,7 +171,8 @@ def tools(call: ToolContext, definition: Definition, depth: int) -> Iterator[tup
     """The caller's tools that a sub-agent may have; the one that calls sub-agents not for ever."""
     for name, tool in call.agent.tools_of(call.session).items():
         deeper = name != call.name or level(call.session) + 1 < depth
-        if deeper and definition.may_have(name):
+        lent = not getattr(tool, "serves_session", False)
+        if deeper and lent and definition.may_have(name):
             yield name, tool
 
 

@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
-from crow.cli.parser import UsageError
-
 
 class Flag(NamedTuple):
     """An option of another agent, by all its ``names``.
@@ -250,11 +248,11 @@ def flag(name: str) -> tuple[str, Flag] | None:
     return next(((whose, row) for whose, row in rows if name in row.names.split()), None)
 
 
-def taken(argv: Sequence[str], known: Mapping[str, object]) -> tuple[list[str], list[str]]:
+def taken(argv: Sequence[str], known: Mapping[str, object]) -> tuple[list[str], list[str], str]:
     """A command line without what is passed over, and a line about each of it.
 
-    ``known`` are the options that there are. Raises `UsageError` for one that has another name
-    here, or that changes what happens.
+    The last is what is wrong with an option that has another name here, or that would change what
+    happens. ``known`` are the options that there are.
     """
     left: list[str] = []
     notes: list[str] = []
@@ -268,11 +266,11 @@ def taken(argv: Sequence[str], known: Mapping[str, object]) -> tuple[list[str], 
             continue
         whose, row = found
         if not row.passed:
-            raise UsageError(f"{name} is {whose}'s: {row.told}")
+            return left, notes, f"{name} is {whose}'s: {row.told}"
         notes.append(f"{name} is {whose}'s and passed over: {row.told}")
         for _ in range(0 if given else behind(row, argv[at + 1 :])):
             next(words)
-    return left, notes
+    return left, notes, ""
 
 
 def behind(row: Flag, rest: Sequence[str]) -> int:

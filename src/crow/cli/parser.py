@@ -130,7 +130,9 @@ class Parser(argparse.ArgumentParser):
             return argv
         from crow.cli.elsewhere import taken
 
-        left, self.notes = taken(argv[:end], known)
+        left, self.notes, wrong = taken(argv[:end], known)
+        if wrong:
+            raise UsageError(wrong)
         return [*left, *argv[end:]]
 
     @property

@@ -31,8 +31,11 @@ def mentioned(text: str, names: Iterable[str]) -> list[tuple[str, str]]:
 
 async def _show(ctx: RunContext, what: str, content: Content, size: int) -> str:
     """Put pictures into the prompt, where the model takes such; else what is to be said of them."""
-    parts = () if isinstance(content, str) else content
-    pictures = [each for each in parts if each["type"] == "image_url"]
+    pictures = [
+        each
+        for each in (() if isinstance(content, str) else content)
+        if each["type"] == "image_url"
+    ]
     if not pictures:
         await ctx.ui.notify(f"read {what}, {size} characters")
         return ""
@@ -42,10 +45,15 @@ async def _show(ctx: RunContext, what: str, content: Content, size: int) -> str:
         await ctx.ui.notify(f"{what} {told}", severity="warning")
         return f"\n[{'a picture' if len(pictures) == 1 else count}, which this model does not take]"
     given = ctx.prompt
-    before: list[Part] = [{"type": "text", "text": given}] if isinstance(given, str) else [*given]
-    ctx.prompt = [*before, {"type": "text", "text": f"{what}:"}, *pictures]
+    parts = [text_part(given)] if isinstance(given, str) else [*given]
+    ctx.prompt = [*parts, text_part(f"{what}:"), *pictures]
     await ctx.ui.notify(f"read {what}, {count}")
     return ""
+
+
+def text_part(text: str) -> Part:
+    """A text as a part of a message."""
+    return {"type": "text", "text": text}
 
 
 def inputs_of(ctx: RunContext) -> frozenset[str]:

@@ -44,10 +44,11 @@ class OutputStylesOptions:
 class OutputStylesHook:
     """Lets the user choose how the agent talks, by name.
 
-    ``style`` is the one to begin with, ``/output-style NAME`` changes it. A style is a Markdown file in one of ``folders``, the last of a name counts; those of
-    ``plugins`` are called ``plugin:name``. Its text stands in the place of Crow's own words, or
-    behind them (``keep-coding-instructions``). A sub-agent has none, nor has a session that runs as
-    an agent, or whose client has words of its own.
+    ``style`` is the one to begin with, ``/output-style NAME`` changes it. A style is a Markdown
+    file in one of ``folders``, the last of a name counts; those of ``plugins`` are called
+    ``plugin:name``. Its text stands in the place of Crow's own words, or behind them
+    (``keep-coding-instructions``). A sub-agent has none, nor has a session that runs as an agent,
+    or whose client has words of its own.
     """
 
     name = "output_styles"

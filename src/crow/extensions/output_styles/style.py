@@ -111,11 +111,15 @@ def found(folders: Iterable[Path], plugins: Iterable[Plugin]) -> Iterator[Style 
     yield from BUILT_IN
     for plugin in plugins:
         for part in plugin.parts.get(PART, ()):
-            for path in sorted(part.glob("*.md")) if part.is_dir() else [part]:
+            for path in _files(part) if part.is_dir() else [part]:
                 yield _style(path, plugin)
     for folder in folders:
-        for path in sorted(folder.glob("*.md")):
-            yield _style(path)
+        yield from map(_style, _files(folder))
+
+
+def _files(folder: Path) -> list[Path]:
+    """The files of a folder that may be styles."""
+    return [each for each in sorted(folder.glob("*.md")) if each.stem.casefold() != "readme"]
 
 
 def _style(path: Path, plugin: Plugin | None = None) -> Style | str:

@@ -93,6 +93,8 @@ async def test_the_model_of_claude_counts_where_nobody_names_another(
     assert "'model', 'params'" in ended.err
     assert ended.events[0]["model"] == "rehearsal"
     assert "'model', 'params'" not in (await crow("-p", "hi")).err
+    assert "opus" in (shown := (await crow("config")).out)
+    assert "there is no key for it" in shown
     place = {"ANTHROPIC_BASE_URL": endpoint.url.removesuffix("/v1")}
     with_key = {"ANTHROPIC_API_KEY": "k", **place}
     ended = await crow("-p", "hi", "--output-format", "stream-json", **with_key)

@@ -173,6 +173,10 @@ class OutputStylesHook:
         refused = await ctx.agent.configure(ctx.session, **{OPTION: style.name})
         if refused:
             return Answer(f"The style was not changed: {refused}")
+        if (ROLE.get(ctx) or ("", ""))[0] == "agent":
+            return Answer(
+                f"The style is {style.name}, but this session runs as an agent, which has none."
+            )
         return Answer(f"The style is {style.name} in this session; outputStyle sets it for all.")
 
 

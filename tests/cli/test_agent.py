@@ -39,7 +39,7 @@ async def test_a_session_runs_as_an_agent(tmp_path: Path) -> None:
         session = reply.session
         assert (session.agent_type, session.model) == ("reviewer", "small")
         assert reply.session.messages[2]["content"] == (
-            "Bash is not in use here: the agent reviewer has not got it"
+            "Bash is not in use here: the agent reviewer has it not"
         )
         await agent.prompt(session, "And?")
     first = model.asked[0]

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from crow import Arg, Deny, ExtensionError, ToolResult, frozen
+from crow import Arg, ExtensionError, ToolResult, frozen
 from crow.extensions.subagents.definition import (
     BUILT_IN,
     GENERAL_PURPOSE,
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
         SessionContext,
         ToolContext,
         ToolEnvironment,
-        TurnContext,
     )
     from crow.tools import ToolKind
 
@@ -203,21 +202,6 @@ class SubagentsHook:
             await ctx.ui.notify(f"{definition}; nobody stands in", severity="warning")
         elif ctx.session.parent is None:
             await become(ctx, definition, self.models)
-
-    def before_llm_request(self, ctx: TurnContext) -> None:
-        """Leave out the tools that the session's own agent has not got."""
-        if "subagents.persona" in ctx.cache:
-            from crow.extensions.subagents.persona import lend
-
-            lend(ctx)
-
-    def before_tool(self, ctx: ToolContext) -> Deny | None:
-        """Refuse these."""
-        if "subagents.persona" not in ctx.cache:
-            return None
-        from crow.extensions.subagents.persona import refusal
-
-        return refusal(ctx)
 
     def check_agent(self, name: str) -> None:
         """Raise `ExtensionError` for a name that no agent has."""

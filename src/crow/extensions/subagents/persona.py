@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from crow import Deny, Key
+from crow import Deny
 from crow.extensions.subagents.definition import Definition
 from crow.extensions.subagents.work import model_of
 from crow.keys import GIVEN_MODE, ROLE
@@ -14,7 +14,6 @@ from crow.project import matching_names, use_front_matter
 if TYPE_CHECKING:
     from crow import LLM, SessionContext, ToolContext, TurnContext
 
-PERSONA: Key[Definition] = Key("subagents.persona")
 STATE = "agent"
 """Under which a session remembers its name, for whoever goes on with it."""
 MODE = ("permissionMode", "permission-mode")
@@ -33,7 +32,7 @@ async def become(
     ctx: SessionContext, definition: Definition, models: Mapping[str, LLM | str]
 ) -> None:
     """Let a session be this agent from now on; a new one has its model and its mode, too."""
-    PERSONA.set(ctx, definition)
+    ctx.session.use(Persona(definition))
     ROLE.set(ctx, ("agent", definition.prompt))
     ctx.state[STATE] = ctx.session.agent_type = definition.name
     if ctx.source == "new":
@@ -58,24 +57,27 @@ def _choose_mode(ctx: SessionContext, told: Mapping[str, Any]) -> Iterable[str]:
         yield f"the agent wants a mode {mode!r}, which is not there"
 
 
-def lend(ctx: TurnContext) -> None:
-    """Leave out the tools that the session's agent has not got."""
-    persona = PERSONA.get(ctx)
-    if persona is not None:
+class Persona:
+    """Lends a session the tools that its agent may have, and those that only lead to tools."""
+
+    name = "persona"
+
+    def __init__(self, definition: Definition) -> None:
+        self.definition = definition
+
+    def before_llm_request(self, ctx: TurnContext) -> None:
+        """Leave out the others."""
         known = ctx.agent.tools_of(ctx.session)
-        hidden = {name for name, tool in known.items() if not _has(persona, name, tool)}
+        hidden = {name for name, tool in known.items() if not self._has(name, tool)}
         ctx.tools = [each for each in ctx.tools if each["function"]["name"] not in hidden]
 
+    def before_tool(self, ctx: ToolContext) -> Deny | None:
+        """Refuse the others."""
+        known = ctx.agent.tools_of(ctx.session)
+        name = next((each for each in known if each == ctx.name), ctx.name)
+        if ctx.session.parent is not None or self._has(name, known.get(name)):
+            return None
+        return Deny(f"{ctx.name} is not in use here: the agent {self.definition.name} has it not")
 
-def refusal(ctx: ToolContext) -> Deny | None:
-    """Why a call may not be: the session's agent has not got the tool."""
-    persona, known = PERSONA.get(ctx), ctx.agent.tools_of(ctx.session)
-    name = next((each for each in known if each == ctx.name), ctx.name)
-    if persona is None or _has(persona, name, known.get(name)):
-        return None
-    return Deny(f"{ctx.name} is not in use here: the agent {persona.name} has not got it")
-
-
-def _has(persona: Definition, name: str, tool: object) -> bool:
-    """True for a tool of the agent's, and for what only leads to tools."""
-    return persona.may_have(name) or getattr(tool, "serves_session", False)
+    def _has(self, name: str, tool: object) -> bool:
+        return self.definition.may_have(name) or getattr(tool, "serves_session", False)

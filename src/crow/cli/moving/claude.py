@@ -8,9 +8,8 @@ from crow.cli.moving.files import read, table
 from crow.cli.moving.row import Place, Row
 
 FILES = ("settings.json", "settings.local.json", "CLAUDE.md")
-FOLDERS = ("skills", "commands", "agents", "rules")
+FOLDERS = ("skills", "commands", "agents", "rules", "output-styles")
 LEFT_OUT = {
-    "output-styles": "crow run --append-system-prompt does this",
     "keybindings.json": "how a terminal looks is not carried over",
     ".credentials.json": "keys are not copied: crow login",
 }

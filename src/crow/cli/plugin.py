@@ -34,7 +34,7 @@ from crow.project.marketplaces import (
     fetch,
     read_table,
 )
-from crow.project.plugins import PARTS, Plugin, PluginError, read
+from crow.project.plugins import PARTS, STYLES, Plugin, PluginError, read
 from crow.text import one_line
 
 SETTINGS = Path(".crow", "settings.json")
@@ -118,8 +118,8 @@ def brought(plugin: Plugin) -> dict[str, Any]:
 
 
 def parts_of(plugin: Plugin) -> dict[str, int]:
-    """How many skills, commands and agents a plugin has."""
-    return {part: sum(1 for _ in files_in(plugin, part)) for part in PARTS}
+    """How many skills, commands, agents and output styles a plugin has."""
+    return {part: sum(1 for _ in files_in(plugin, part)) for part in (*PARTS, STYLES)}
 
 
 def files_in(plugin: Plugin, part: str) -> Iterator[Path]:

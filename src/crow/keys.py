@@ -19,8 +19,10 @@ __all__ = [
     "INSTRUCTION_FILES",
     "JOBS",
     "MAY_READ",
+    "OUTPUT_STYLE",
     "PROGRAMS",
     "PROMPT_CACHE",
+    "ROLE",
     "SANDBOX",
     "STRUCTURED_OUTPUT",
     "SUBAGENTS",
@@ -143,6 +145,14 @@ STRUCTURED_OUTPUT: Key[dict[str, Any] | None] = Key("structured_output")
 """What the last run has answered in the form that was wanted; None where it has not."""
 CLIENT_PROMPT: Key[tuple[str, str]] = Key("client_prompt")
 """A client's part of the system message: ``append`` or ``override``, and the text."""
+ROLE: Key[tuple[str, str]] = Key("role")
+"""What a session's agent is told to be: how, and the text.
+
+``append`` puts it behind Crow's own words, ``override`` in their place; ``agent`` in the place of
+a client's, too.
+"""
+OUTPUT_STYLE: Key[str] = Key("output_style")
+"""The name of the way in which a session's agent talks."""
 CLIENT_SERVERS: Key[Any] = Key("client_servers")
 """The MCP servers that a session's client names now: descriptions.
 

@@ -19,7 +19,7 @@ COMP_WORDS=({words}); COMP_CWORD={last}; _shtab_crow; echo "${{COMPREPLY[@]}}"
 FISH = 'source $argv[1]; complete --do-complete "{words}" | string replace --regex "\\t.*" ""'
 LINES = [
     ("crow se", {"sessions"}),
-    ("crow run --out", {"--output-format"}),
+    ("crow run --output-f", {"--output-format"}),
     ("crow run --output-format j", {"json"}),
     ("crow completion z", {"zsh"}),
 ]

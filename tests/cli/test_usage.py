@@ -57,7 +57,10 @@ async def test_each_command_starts_in_a_process_of_its_own(crow: Crow) -> None:
         (["--verison"], "there is no option '--verison'; did you mean '--version'? (see crow "),
         (["run", "x", "--extention", "y"], "there is no option '--extention'; did you mean '--ex"),
         (["run", "x", "y"], "there is no argument 'y' (see crow run --help)"),
-        (["run", "x", "--model"], "argument --model: expected one argument (see crow run --help)"),
+        (
+            ["run", "x", "--model"],
+            "argument --model/-m: expected one argument (see crow run --help)",
+        ),
         (["run"], 'the prompt is empty: crow run "PROMPT"'),
         (["run", " "], 'the prompt is empty: crow run "PROMPT"'),
         (["run", "x", "--cwd", "absent"], "there is no directory 'absent': --cwd takes one that "),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from crow.acp.jsonrpc import Message
@@ -36,9 +36,26 @@ def config_options(agent: Agent, session: Session, *, switches: bool) -> list[Me
     if levels := thought_levels(agent, session):
         listed = [_value(level, level.capitalize()) for level in levels]
         options.append(_select(THOUGHT, "Thinking", thought_level(session), listed))
+    for name, (title, values) in choices_of(agent).items():
+        listed = [_value(each, each, about) for each, about in values.items()]
+        current = str(session.options.get(name) or session.cache.get(name) or "")
+        if current in values:
+            options.append({**_select(name, title, current, listed), "category": f"_{name}"})
     if switches:
         options += [_switch(name, *said, session) for name, said in switches_of(agent).items()]
     return options
+
+
+def choices_of(agent: Agent) -> dict[str, tuple[str, Mapping[str, str]]]:
+    """What there are several of to choose from: its title, and what each is about, by name.
+
+    An extension that has such has ``choices``. What was chosen is in the session's ``options``,
+    and, where nothing was, in its ``cache``.
+    """
+    found: dict[str, tuple[str, Mapping[str, str]]] = {}
+    for thing in agent.extensions.values():
+        found |= getattr(thing, "choices", {})
+    return found
 
 
 def switches_of(agent: Agent) -> dict[str, tuple[str, str]]:
@@ -57,6 +74,8 @@ def option_values(agent: Agent, session: Session, name: str) -> Sequence[str | b
     """What an option can be set to; nothing for one that there is not."""
     if name in switches_of(agent):
         return (True, False)
+    if name in (offered := choices_of(agent)):
+        return [*offered[name][1]]
     if name == MODE:
         return [mode.id for mode in modes(agent, session)]
     if name == THOUGHT:

@@ -72,6 +72,8 @@ def models_of(
     from crow.llm.naming import listed_name
 
     table = table_of(settings)
+    if model := claude_model(settings, env):
+        table["model"] = model
     said = said_model(settings)
     by_client: dict[str, Any] = {} if routed is None else routed
 
@@ -139,6 +141,28 @@ def model_of(given: LLM | ChatClient, settings: Settings, env: Mapping[str, str]
 
     name = said_model(settings) or env.get("CROW_MODEL") or settings.model
     return of_client(cast(ChatClient, given), name)
+
+
+def claude_model(settings: Settings, env: Mapping[str, str]) -> str:
+    """The model of Claude Code's settings, where nobody has named one and it can be asked.
+
+    ``opus`` and its like are the newest of their family; what stands in brackets says nothing here.
+    """
+    wanted = (settings.claude_model or "").partition("[")[0].strip()
+    others = (settings.model, settings.base_url, env.get("CROW_MODEL"), env.get("CROW_BASE_URL"))
+    if not wanted or any(others):
+        return ""
+    from crow.core.errors import ModelError
+    from crow.llm import resolve
+    from crow.llm.credentials import load
+    from crow.llm.models import newest
+
+    name = f"anthropic/{newest('anthropic', f'claude-{wanted}-') or wanted}"
+    try:
+        resolve(name, table_of(settings), env, load)
+    except ModelError:
+        return ""
+    return name if name.startswith("anthropic/claude-") else ""
 
 
 def said_model(settings: Settings) -> str | None:

@@ -97,7 +97,7 @@ class SettingsUpdater:
         self.agent.known_secrets |= secrets_of(new)
         if any(
             getattr(old, name) != getattr(new, name)
-            for name in (*MODEL, "models", "purposes", "env")
+            for name in (*MODEL, "claude_model", "models", "purposes", "env")
         ):
             self._models(new)
         if old.project != new.project or (new.trusted and not old.trusted):

@@ -17,7 +17,7 @@ from crow._version import __version__
 from crow.cli.habits import is_print, prompt_meant
 from crow.cli.options import declare_agent, load_agent
 from crow.cli.output import Output, hold
-from crow.cli.parser import COMMANDS, Help, Parser, UsageError, overview
+from crow.cli.parser import COMMANDS, SAME, Help, Parser, UsageError, overview
 from crow.core.errors import CrowError
 from crow.project.home import settle_home
 
@@ -71,6 +71,7 @@ def dispatch(argv: list[str], out: Output) -> int:
     if not argv or argv[0].startswith("-") or prompt_meant(argv):
         return without_command(argv, out)
     name, *rest = argv
+    name = SAME.get(name, name)
     if name == "help":
         return dispatch([*rest[:1], "--help"], out)
     return start(name, Parser(prog=f"crow {name}"), rest, out)
@@ -88,10 +89,21 @@ def without_command(argv: list[str], out: Output) -> int:
         if not argv:
             out.write(overview_of_all().format_help())
             return MISUSED
+        if is_for_run(argv[0]):
+            return start("run", Parser(prog="crow run"), argv, out)
     parser = overview() if {"-v", "--version"} & set(argv) else overview_of_all()
     options = parser.understand(argv)
     out.line(f"crow {__version__}" if options.version else parser.format_help())
     return DONE
+
+
+def is_for_run(word: str) -> bool:
+    """True for an option with which a session begins, or begins elsewhere."""
+    from crow.cli.elsewhere import flag
+
+    parser, name = Parser(), word.partition("=")[0]
+    imported("run").declare(parser)
+    return name in parser.names or flag(name) is not None
 
 
 def overview_of_all() -> Parser:
@@ -106,7 +118,10 @@ def start(name: str, parser: Parser, argv: list[str], out: Output) -> int:
     command = imported(name)
     parser.description = command.__doc__
     command.declare(parser)
-    return command.main(parser.understand(argv), out)
+    options = parser.understand(argv)
+    for note in parser.notes:
+        out.note(note)
+    return command.main(options, out)
 
 
 def imported(name: str) -> Any:

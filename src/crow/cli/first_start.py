@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crow.app.models import claude_model
 from crow.core.errors import ModelError
 from crow.core.ports import Question
 
@@ -52,7 +53,8 @@ def lacks_model(
     if session.model:
         return False
     env = os.environ
-    said = (options.model, env.get("CROW_MODEL"), env.get("CROW_BASE_URL"), settings.model)
+    known = settings.model or claude_model(settings, {**env, **settings.env})
+    said = (options.model, env.get("CROW_MODEL"), env.get("CROW_BASE_URL"), known)
     if not any(said) and not settings.base_url:
         return True
     try:

@@ -49,11 +49,13 @@ def declare_habits(parser: argparse.ArgumentParser) -> None:
     add("--add-dir", metavar="DIR", nargs="+", action="extend", default=[], help="work there, too")
     add("--mcp-config", metavar="FILE", nargs="+", action="extend", default=[], help=MCP)
     add("--strict-mcp-config", action="store_true", help="no other MCP servers than these")
+    add("--agent", metavar="NAME", help="run as this agent: its prompt, tools, model and mode")
+    add("--output-style", metavar="NAME", help="how it talks: Explanatory, Learning, or yours")
     add("--agents", metavar="JSON", help="sub-agents by name; a file as @FILE")
-    prompts = parser.add_mutually_exclusive_group()
-    prompts.add_argument("--system-prompt", metavar="TEXT", help="what the model is told first")
-    prompts.add_argument("--system-prompt-file", metavar="FILE", help="the same from a file")
-    prompts.add_argument("--append-system-prompt", metavar="TEXT", help="what it is told as well")
+    for start, text in (("--", "what the model is told first"), ("--append-", "... as well")):
+        either = parser.add_mutually_exclusive_group()
+        either.add_argument(f"{start}system-prompt", metavar="TEXT", help=text)
+        either.add_argument(f"{start}system-prompt-file", metavar="FILE", help="from a file")
     add("--max-turns", metavar="N", type=int, help="requests in one run, at most")
     add("--max-budget-usd", metavar="USD", type=float, help="dollars in one run, at most")
     add("--fallback-model", metavar="NAME,...", help="ask these where a model cannot be had")
@@ -61,10 +63,18 @@ def declare_habits(parser: argparse.ArgumentParser) -> None:
     add("--effort", metavar="LEVEL", help="how hard the model is to think")
     add("--setting-sources", metavar="LAYER,...", help=f"of {', '.join(LAYERS)}; '' is none")
     add("--plugin-dir", metavar="DIR", action="append", default=[], help="use a plugin")
+    add("--disable-slash-commands", action="store_true", help="no commands and no skills")
+    add("--no-session-persistence", action="store_true", help="keep nothing of the session")
 
 
+BYPASS = "bypassPermissions"
 GREEDY = ("--allowedTools", "--disallowedTools", "--tools", "--add-dir", "--mcp-config")
 """The options that take all words up to the next one."""
+SWITCHES = {
+    "disable_slash_commands": ("commands", "skills"),
+    "no_session_persistence": ("persistence",),
+}
+"""What is switched off by options: extensions, by the options' names."""
 MCP = "MCP servers, as a file like .mcp.json or as JSON"
 
 
@@ -82,6 +92,13 @@ def flags_of(options: argparse.Namespace) -> dict[str, Any]:
     return flags
 
 
+def switched_off(options: argparse.Namespace) -> Iterator[str]:
+    """The extensions that these options switch off."""
+    for option, names in SWITCHES.items():
+        if getattr(options, option, False):
+            yield from names
+
+
 def _extensions(options: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
     """What these options say of extensions: the name of each, and its options."""
     limits = {"turns": options.max_turns, "cost": options.max_budget_usd}
@@ -93,8 +110,12 @@ def _extensions(options: argparse.Namespace) -> Iterator[tuple[str, dict[str, An
         yield "structured_output", {"schema": table_of("--json-schema", options.json_schema)}
     if options.strict_mcp_config:
         yield "mcp", {"only": [*servers_of(options)]}
-    if options.agents:
-        yield "subagents", {"agents": table_of("--agents", options.agents)}
+    table = table_of("--agents", options.agents) if options.agents else None
+    agents = {"main": options.agent, "agents": table}
+    if options.output_style:
+        yield "output_styles", {"style": options.output_style}
+    if given := {name: value for name, value in agents.items() if value}:
+        yield "subagents", given
 
 
 def names_of(text: str) -> list[str]:
@@ -103,10 +124,11 @@ def names_of(text: str) -> list[str]:
 
 
 def table_of(option: str, text: str) -> dict[str, Any]:
-    """The object that an option takes, as JSON or as ``@FILE``. Raises `UsageError`."""
+    """The object that an option takes, as JSON or as a file. Raises `UsageError`."""
+    name = os.path.expanduser(text.removeprefix("@"))
+    is_file = text.startswith("@") or ("{" not in text and Path(name).is_file())
     try:
-        file = Path(os.path.expanduser(text[1:])) if text.startswith("@") else None
-        table: Any = json.loads(text if file is None else file.read_text("utf-8"))
+        table: Any = json.loads(Path(name).read_text("utf-8") if is_file else text)
     except (OSError, ValueError) as error:
         raise UsageError(f"{option} takes JSON, or @FILE: {error}") from None
     if not isinstance(table, dict):
@@ -115,13 +137,18 @@ def table_of(option: str, text: str) -> dict[str, Any]:
 
 
 def refuse_unusable(options: argparse.Namespace, agent: Agent) -> None:
-    """Raise for models that cannot be had and a schema that is none, before anything begins."""
+    """Raise for what cannot be had and a schema that is none, before anything begins."""
     from crow.core.errors import ExtensionError
 
     if options.fallback_model:
         named: Any = getattr(agent.llm, "named", None)
         for name in names_of(options.fallback_model) if named else ():
             named(name)
+    if options.agent:
+        knows: Any = agent.extensions.get("subagents")
+        if knows is None:
+            raise ExtensionError("--agent: the extension subagents is switched off")
+        knows.check_agent(options.agent)
     if options.json_schema:
         for found in agent.found:
             if found.name == "structured_output" and found.error:
@@ -177,21 +204,28 @@ def settle_session(options: argparse.Namespace, session: Session) -> None:
     """Tell a session what the options say of it."""
     from crow.keys import CLIENT_PROMPT
 
-    text = options.system_prompt
-    if options.system_prompt_file is not None:
-        text = read(options.system_prompt_file)
-    if text is not None:
-        CLIENT_PROMPT.set(session, ("override", text))
-    elif options.append_system_prompt:
-        CLIENT_PROMPT.set(session, ("append", options.append_system_prompt))
+    first, more = text_of(options, "system_prompt"), text_of(options, "append_system_prompt")
+    if first is not None:
+        CLIENT_PROMPT.set(session, ("override", "\n\n".join(filter(None, (first, more)))))
+    elif more:
+        CLIENT_PROMPT.set(session, ("append", more))
+    if options.name:
+        session.title = options.name
+    if options.model:
+        session.model = None
+    if options.mode not in (None, BYPASS):  # that one is confined where a session begins
+        session.mode = options.mode
 
 
-def read(path: str) -> str:
-    """The text of ``--system-prompt-file``. Raises `UsageError`."""
+def text_of(options: argparse.Namespace, name: str) -> str | None:
+    """The text of an option that a file can have as well. Raises `UsageError`."""
+    path: str | None = getattr(options, f"{name}_file")
+    if path is None:
+        return getattr(options, name)
     try:
         return Path(os.path.expanduser(path)).read_text("utf-8")
     except (OSError, ValueError) as error:
-        raise UsageError(f"--system-prompt-file {path}: {error}") from None
+        raise UsageError(f"--{name.replace('_', '-')}-file {path}: {error}") from None
 
 
 def choose_tools(options: argparse.Namespace, agent: Agent) -> None:

@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from crow.cli.output import Output
-from crow.cli.parser import COMMANDS, Help, Parser, UsageError, no_such
+from crow.cli.parser import COMMANDS, SAME, Help, Parser, UsageError, no_such
 from crow.core.errors import CrowError
 from crow.entry_points import COMMANDS as GROUP
 from crow.entry_points import EntryPoint, entry_points
 
-TAKEN = frozenset({*COMMANDS, "chat", "help"})
+TAKEN = frozenset({*COMMANDS, *SAME, "chat", "help"})
 """What nobody else's command can be called."""
 
 
@@ -74,7 +74,11 @@ def command_of(name: str) -> Any:
     """The command of this name. Raises `UsageError` where there is none."""
     found = installed()
     if name not in found:
+        from crow.cli.elsewhere import command
+
         known = {*COMMANDS, *found}
+        if told := command(name):
+            raise UsageError(told)
         raise UsageError(f"{no_such('command', name, known)} (see crow --help)")
     point = found[name]
     try:

@@ -4,6 +4,7 @@
   crow mcp get NAME                      all that is known of one
   crow mcp add NAME COMMAND [ARG ...]    a program; put -- before arguments that begin with a dash
   crow mcp add NAME URL                  a server on the web
+  crow mcp add-json NAME JSON            either, as mcpServers has it
   crow mcp remove NAME                   take it out of the files that crow mcp add writes
   crow mcp login NAME                    sign in, with a browser
   crow mcp logout NAME                   forget what was got by that
@@ -19,7 +20,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from crow.cli.interrupt import run_async
 from crow.cli.mcp_files import SCOPES, added, described_in, removed, table_of
@@ -63,7 +64,10 @@ def main(options: argparse.Namespace, out: Output) -> int:
     """Run ``crow mcp``."""
     act = ACTIONS.get(options.action)
     if act is None:
-        raise UsageError(f"{no_such('action', options.action, ACTIONS)} (crow mcp --help)")
+        from crow.cli.elsewhere import action
+
+        unknown = f"{no_such('action', options.action, ACTIONS)} (crow mcp --help)"
+        raise UsageError(action("mcp", options.action) or unknown)
     if options.name is None and options.action not in ALONE:
         raise UsageError(f"which server? crow mcp {options.action} NAME")
     return act(options, out)
@@ -129,11 +133,26 @@ def _unknown(options: argparse.Namespace, out: Output) -> CrowError:
 
 
 def _add(options: argparse.Namespace, out: Output) -> int:
-    place = added(options, options.scope or SCOPES[0], options.name, table_of(options))
+    return _written(options, table_of(options), out)
+
+
+def _written(options: argparse.Namespace, server: dict[str, Any], out: Output) -> int:
+    place = added(options, options.scope or SCOPES[0], options.name, server)
     out.line(f"the MCP server {options.name} is in {place}")
     if options.scope in ("project", "local"):
         out.note("it counts once you have said so: crow trust")
     return 0
+
+
+def _add_json(options: argparse.Namespace, out: Output) -> int:
+    """Add a server as Claude Code's users write it: a name, and JSON."""
+    try:
+        server: Any = json.loads(" ".join(options.rest))
+    except ValueError as error:
+        raise UsageError(f"crow mcp add-json NAME JSON: {error}") from None
+    if not isinstance(server, dict):
+        raise UsageError("crow mcp add-json NAME JSON: it is no object")
+    return _written(options, cast("dict[str, Any]", server), out)
 
 
 def _remove(options: argparse.Namespace, out: Output) -> int:
@@ -231,6 +250,7 @@ ACTIONS: dict[str, Act] = {
     "list": _list,
     "get": _get,
     "add": _add,
+    "add-json": _add_json,
     "remove": _remove,
     "login": _login,
     "logout": _logout,

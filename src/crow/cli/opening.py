@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 
 ID = re.compile(r"[\w-]{1,64}", re.ASCII)
+CONFIGURING = re.compile(r"[\w.-]+=\S+$")
+"""What codex takes behind ``-c``."""
 CHOOSE = "?"
 """What stands for the id of a session that is to be chosen from a list."""
 
@@ -39,6 +41,7 @@ def declare_session(parser: Parser) -> None:
         action="store_true",
         help="go on with the latest one here",
     )
+    parser.add_argument("--name", "-n", metavar="TITLE", help="what the session is called")
     parser.add_argument("--fork-session", action="store_true", help="go on with a copy of it")
     parser.add_argument("--session-id", metavar="ID", help="the id of a new session")
     parser.add_argument(
@@ -54,6 +57,9 @@ def check_session(options: argparse.Namespace, *, chooses: bool = False) -> None
     """Raise `UsageError` where two sessions are meant, or one that nobody can choose."""
     if options.resume and options.latest:
         raise UsageError("--resume and --continue exclude each other")
+    if options.latest and CONFIGURING.match(options.prompt or ""):
+        told = "--continue, and takes no value: --model NAME, or --settings '{\"NAME\": VALUE}'"
+        raise UsageError(f"-c is {told}")
     if options.fork_session and not (options.resume or options.latest):
         raise UsageError("--fork-session goes with --resume or --continue")
     if options.session_id and not ID.fullmatch(options.session_id):
@@ -107,7 +113,6 @@ async def _opened(
     more = {"directories": beside} if beside else {}
     session = await agent.load_session(known, client=client, source="resume", **more)
     session.mode = options.mode or session.mode
-    session.model = None if options.model else session.model
     if program:
         told = f"this goes on with what was said in {program}: {session.title}"
         await client.update(session.id, Notice(told))

@@ -18,6 +18,7 @@ from crow.cli.habits import (
     merged,
     names_in,
     refuse_unusable,
+    switched_off,
 )
 from crow.cli.output import Output
 from crow.cli.parser import UsageError, no_such
@@ -30,6 +31,14 @@ ELSEWHERE = frozenset(
     {"Agent", "Cd", "NotebookEdit", "Skill", "Task", "TodoWrite", "WebFetch", "WebSearch"}
 )
 """Tools of Claude Code that a rule may name although they are not in use here."""
+
+OUTPUT_MODES = {
+    "auto": "nobody judges calls in your place: acceptEdits asks about less, rules allow the rest",
+    "json": "--json prints events",
+    "rpc": "crow acp speaks with programs",
+    "text": "the answer is text anyway",
+}
+"""Modes of other agents that mean something else, or are not here."""
 
 PLAIN = ("CROW_PLAIN", "ACCESSIBLE")
 """Variables that want lines in the place of a screen."""
@@ -47,7 +56,7 @@ def declare_agent(parser: argparse.ArgumentParser) -> None:
     """Add the options that say what the agent is made of."""
     declare_place(parser)
     parser.add_argument(
-        "--model", metavar="NAME", help="the model to ask; `rehearsal` needs no key"
+        *("--model", "-m"), metavar="NAME", help="the model to ask; `rehearsal` needs no key"
     )
     parser.add_argument(
         *("--mode", "--permission-mode"),
@@ -74,7 +83,7 @@ def declare_agent(parser: argparse.ArgumentParser) -> None:
 def declare_face(parser: argparse.ArgumentParser) -> None:
     """Let the user choose lines."""
     parser.add_argument(
-        "--plain",
+        *("--plain", "--ax-screen-reader"),
         action="store_true",
         help="line after line, for screen readers: nothing is redrawn",
     )
@@ -133,7 +142,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
         flags["sandbox"] = {"enabled": False}
     if extensions := getattr(options, "extensions", None):
         flags["extensions"] = extensions
-    if disabled := getattr(options, "disable", None):
+    if disabled := [*getattr(options, "disable", ()), *switched_off(options)]:
         flags["extensions"] = {**flags.get("extensions", {}), "disable": disabled}
     if hasattr(options, "setting_sources"):
         flags, layers = merged(flags_of(options), flags), layers_of(options)
@@ -187,6 +196,8 @@ def check_rules(options: argparse.Namespace, agent: Agent) -> None:
             names = ", ".join(agent.tools)
             raise UsageError(f"{no_such('tool', name, known)} in the rule {rule!r} ({names})")
     mode = getattr(options, "mode", None)
+    if mode in OUTPUT_MODES:
+        raise UsageError(f"--mode is the permission mode; {OUTPUT_MODES[mode]}")
     if mode:
         used = agent.extensions.values()
         known = {*agent.modes, *(it.id for each in used for it in getattr(each, "modes", ()))}
@@ -201,6 +212,11 @@ def tell_problems(settings: Settings, agent: Agent, out: Output) -> None:
     for text in complaints(settings, agent):
         out.error(text)
         live_of(agent).told.add(text)
+    if settings.passed_over or settings.claude_model:
+        from crow.cli.left import news
+
+        for text in news(settings):
+            out.note(text)
 
 
 def tell_news(settings: Settings, out: Output) -> None:

@@ -30,6 +30,9 @@ COMMANDS = {
 }
 
 
+SAME = {"plugins": "plugin"}
+"""Commands by names that they have elsewhere."""
+
 PLAIN = "\0"
 """Before a word that is no option, however it begins; no word of a command line can hold it."""
 FENCE = f"--{PLAIN}"
@@ -78,6 +81,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.options: list[str] = []
+        self.notes: list[str] = []
         kwargs.setdefault("formatter_class", HelpText)
         super().__init__(*args, allow_abbrev=False, **kwargs)
 
@@ -97,8 +101,10 @@ class Parser(argparse.ArgumentParser):
     def understand(self, argv: list[str]) -> argparse.Namespace:
         """The options of a command line, wherever they stand among the arguments.
 
-        What comes behind ``--`` is none. Raises `UsageError` for one that is unknown.
+        What comes behind ``--`` is none. Raises `UsageError` for one that is unknown. ``notes`` are
+        lines about what was passed over.
         """
+        argv = self._without_foreign(argv)
         end = argv.index("--") if "--" in argv else len(argv)
         marked = [*argv[:end], *(PLAIN + word for word in argv[end + 1 :])]
         if end < len(argv) and self._subparsers is None:
@@ -114,6 +120,30 @@ class Parser(argparse.ArgumentParser):
             noun = "option" if word.startswith("-") else "argument"
             raise UsageError(f"{no_such(noun, name, self.options)} (see {self.prog} --help)")
         return options
+
+    def _without_foreign(self, argv: list[str]) -> list[str]:
+        """A command line without what other agents' users type out of habit, where it can be so."""
+        end = argv.index("--") if "--" in argv else len(argv)
+        known = self.names
+        names = (word.partition("=")[0] for word in argv[:end] if word.startswith("-"))
+        if not self.takes_sessions or all(name in known for name in names):
+            return argv
+        from crow.cli.elsewhere import taken
+
+        left, self.notes, wrong = taken(argv[:end], known)
+        if wrong:
+            raise UsageError(wrong)
+        return [*left, *argv[end:]]
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """The options that there are, short ones too."""
+        return self._option_string_actions
+
+    @property
+    def takes_sessions(self) -> bool:
+        """True for a command that is about what an agent does."""
+        return "--model" in self.options
 
 
 def _unmarked(value: Any) -> Any:

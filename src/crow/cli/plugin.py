@@ -34,7 +34,7 @@ from crow.project.marketplaces import (
     fetch,
     read_table,
 )
-from crow.project.plugins import PARTS, Plugin, PluginError, read
+from crow.project.plugins import PARTS, STYLES, Plugin, PluginError, read
 from crow.text import one_line
 
 SETTINGS = Path(".crow", "settings.json")
@@ -48,6 +48,8 @@ TAKES = {
     "market": (0, 2),
 }
 """How many words stand behind each action."""
+SAME = {"install": "add", "i": "add", "uninstall": "remove", "marketplace": "market"}
+"""Actions by the names that they have in Claude Code."""
 
 
 def declare(parser: Parser) -> None:
@@ -55,14 +57,21 @@ def declare(parser: Parser) -> None:
     parser.add_argument("action", metavar="ACTION", nargs="?", default="list")
     parser.add_argument("words", metavar="SOURCE|NAME", nargs="*")
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    parser.add_argument("-s", "--scope", choices=("user",), help="whose they are: yours alone")
     parser.add_argument("--json", action="store_true", help="of lists: one object a line")
 
 
 def main(options: argparse.Namespace, out: Output) -> int:
     """Run ``crow plugin``."""
-    action, words = options.action, options.words
+    given: str = options.action
+    action = SAME.get(given, given)
+    options.action = action
+    words = options.words
     if action not in TAKES:
-        raise UsageError(f"{no_such('action', action, TAKES)} ({', '.join(TAKES)})")
+        from crow.cli.elsewhere import action as elsewhere
+
+        unknown = f"{no_such('action', action, TAKES)} ({', '.join(TAKES)})"
+        raise UsageError(elsewhere("plugin", action) or unknown)
     least, most = TAKES[action]
     if not least <= len(words) <= most:
         raise UsageError(f"crow plugin {action} takes {'no name' if not most else 'one name'}")
@@ -109,8 +118,8 @@ def brought(plugin: Plugin) -> dict[str, Any]:
 
 
 def parts_of(plugin: Plugin) -> dict[str, int]:
-    """How many skills, commands and agents a plugin has."""
-    return {part: sum(1 for _ in files_in(plugin, part)) for part in PARTS}
+    """How many skills, commands, agents and output styles a plugin has."""
+    return {part: sum(1 for _ in files_in(plugin, part)) for part in (*PARTS, STYLES)}
 
 
 def files_in(plugin: Plugin, part: str) -> Iterator[Path]:
@@ -284,12 +293,12 @@ def market(options: argparse.Namespace, out: Output) -> int:
     """Marketplaces: list, add, remove, and what one of them has."""
     markets = Marketplaces()
     match options.words:
-        case []:
+        case [] | ["list"]:
             list_markets(markets, out)
         case ["add", source]:
             name, number = markets.add(Origin.of(source))
             out.line(f"{name} has {number} plugins; crow plugin add NAME@{name} has one of them")
-        case ["remove", name]:
+        case ["remove" | "rm", name]:
             if not markets.remove(name):
                 raise UsageError(no_such("marketplace", name, markets.known))
             out.line(f"{name} is forgotten; its plugins stay")

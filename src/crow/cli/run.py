@@ -102,6 +102,15 @@ def declare(parser: Parser) -> None:
         choices=("stdio",),
         help="stream-json: ask the program for permission",
     )
+    parser.add_argument(
+        "--forward-subagent-text", action="store_true", help="stream-json: what sub-agents say"
+    )
+    parser.add_argument(
+        "--permission-prompts",
+        choices=("host", "none"),
+        default="host",
+        help="none: what would be asked about is denied",
+    )
     parser.add_argument("-p", "--print", action="store_true", help="what `crow run` does anyway")
     parser.add_argument("--verbose", action="store_true", help="what stream-json is anyway")
     parser.add_argument("-q", "--quiet", action="store_true", help="the answer and nothing else")
@@ -167,7 +176,8 @@ def check_formats(options: argparse.Namespace) -> None:
 
 def is_looked_at(options: argparse.Namespace, out: Output) -> bool:
     """True where a person watches who wants more than the answer, or something for a program."""
-    return options.form == "text" and not options.quiet and has_screen(options, out)
+    wanted = options.form == "text" and options.permission_prompts != "none"
+    return wanted and not options.quiet and has_screen(options, out)
 
 
 def prompt_of(options: argparse.Namespace, out: Output) -> str:
@@ -188,7 +198,8 @@ def prompt_of(options: argparse.Namespace, out: Output) -> str:
 
 async def answer(options: argparse.Namespace, settings: Settings, prompt: str, out: Output) -> int:
     """Answer the prompt; the exit status."""
-    asker = Asker(out) if somebody_is_there() and options.prompt not in (None, "-") else None
+    may_ask = options.permission_prompts != "none" and options.prompt not in (None, "-")
+    asker = Asker(out) if may_ask and somebody_is_there() else None
     agent = agent_of(options, settings)
     tell_problems(settings, agent, out)
     tell_news(settings, out)

@@ -86,10 +86,23 @@ def _rows(settings: Settings, env: Mapping[str, str]) -> Iterator[Row]:
             yield from _sandbox(settings, whole, node, env)
         elif env.get(BY_ENVIRONMENT.get(name, "")) and not _is_said(settings, name):
             yield from _from_environment(settings, name, env)
+        elif name == "model" and settings.claude_model and not settings.model:
+            yield _claudes_model(settings, env)
         elif name != "$schema":
             value = settings.switches.get(name, settings.values.get(name))
             yield from _setting(settings, whole, node, name, value)
     yield from _left_out(settings)
+
+
+def _claudes_model(settings: Settings, env: Mapping[str, str]) -> Row:
+    """The model of Claude Code's settings, where nobody names another."""
+    from crow.app.models import claude_model
+
+    source = str(settings.origins["claudeModel"])
+    if model := claude_model(settings, {**env, **settings.env}):
+        return Row("model", model, source)
+    why = "there is no key for it (crow login), or it is no model of Anthropic's"
+    return Row("model", settings.claude_model, source, "left out", why)
 
 
 def _sandbox(settings: Settings, whole: Node, node: Node, env: Mapping[str, str]) -> Iterator[Row]:
@@ -108,7 +121,7 @@ def _sandbox(settings: Settings, whole: Node, node: Node, env: Mapping[str, str]
 
 def _left_out(settings: Settings) -> Iterator[Row]:
     """What does not fit or is not for Crow, then what an untrusted project wants."""
-    for each in settings.rejected:
+    for each in (*settings.rejected, *settings.passed_over):
         for name, value in each.table.items():
             yield Row(name, hidden(name, value), str(each.source), "left out", each.why)
     for each in settings.withheld:

@@ -25,6 +25,7 @@ from crow.core.events import (
     ToolProgress,
     UsageReported,
 )
+from crow.keys import OUTPUT_STYLE
 from crow.text import clean
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ class StatusLine:
                 "added_dirs": list(session.directories),
             },
             "version": __version__,
-            "output_style": {"name": "default"},
+            "output_style": {"name": OUTPUT_STYLE.get(session) or "default"},
             "cost": {
                 "total_cost_usd": cost,
                 "total_duration_ms": round((time.monotonic() - self._began) * 1000),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
 from crow.core.errors import SessionError
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
-    from crow.core.session import Store
+    from crow.core.session import SessionInfo, Store
 
 WHOLE = 32
 
@@ -30,17 +31,31 @@ def able(store: Store, what: str) -> Any:
 
 async def ids(store: Store, start: str) -> list[str]:
     """The ids that begin so."""
-    found: list[str] = []
+    return [info.id async for info in every(store) if info.id.startswith(start)]
+
+
+async def titled(store: Store, title: str) -> list[str]:
+    """The ids of those with a title, in whatever case."""
+    wanted = title.casefold()
+    return [info.id async for info in every(store) if info.title.casefold() == wanted]
+
+
+async def every(store: Store) -> AsyncIterator[SessionInfo]:
+    """All of them."""
     page, cursor = await store.sessions(limit=500)
     while True:
-        found += [info.id for info in page if info.id.startswith(start)]
+        for info in page:
+            yield info
         if cursor is None:
-            return found
+            return
         page, cursor = await store.sessions(cursor=cursor, limit=500)
 
 
 async def whole_id(store: Store, start: str) -> str:
-    """The id that begins so. Raises `SessionError` where there is none, or several."""
+    """The id that begins so, else that of the session with this title.
+
+    Raises `SessionError` where there is none, or several.
+    """
     if len(start) >= WHOLE:
         return start
     matching = await ids(store, start)
@@ -50,4 +65,9 @@ async def whole_id(store: Store, start: str) -> str:
         return matching[0]
     if matching:
         raise SessionError(f"{len(matching)} sessions begin with {start!r}: give more of the id")
+    called = await titled(store, start)
+    if len(called) == 1:
+        return called[0]
+    if called:
+        raise SessionError(f"{len(called)} sessions are called {start!r}: give the id of one")
     raise SessionError(f"there is no session {start!r}: crow sessions --all lists them")

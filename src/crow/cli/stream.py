@@ -51,10 +51,12 @@ class Streaming:
         lines = Lines(out.verbatim if options.form == "stream-json" else self._last)
         self.client = StreamClient(
             lines,
-            asks=options.permission_prompt_tool == ON_STDIO,
+            asks=options.permission_prompt_tool == ON_STDIO
+            and options.permission_prompts != "none",
             partial=options.include_partial_messages,
             servers=sdk_servers(options),
         )
+        self.client.tells_all = options.forward_subagent_text
         self.conversation = Conversation(
             *(self.agent, lines, self.client, self._open, self._answer),
             replays=options.replay_user_messages,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from crow.extensions.instructions import InstructionsHook as InstructionsHook
     from crow.extensions.limits import LimitsHook as LimitsHook
     from crow.extensions.mcp import McpHook as McpHook
+    from crow.extensions.output_styles import OutputStylesHook as OutputStylesHook
     from crow.extensions.permissions import PermissionsHook as PermissionsHook
     from crow.extensions.persistence import PersistenceHook as PersistenceHook
     from crow.extensions.plan import PlanHook as PlanHook
@@ -58,6 +59,7 @@ _ROOMS = {
     "crow.extensions.instructions": "InstructionsHook",
     "crow.extensions.limits": "LimitsHook",
     "crow.extensions.mcp": "McpHook",
+    "crow.extensions.output_styles": "OutputStylesHook",
     "crow.extensions.permissions": "PermissionsHook",
     "crow.extensions.persistence": "PersistenceHook",
     "crow.extensions.plan": "PlanHook",

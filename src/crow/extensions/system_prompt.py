@@ -6,11 +6,11 @@ Composed once a session, so that every request of the session begins with the sa
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from crow import (
     CompactContext,
@@ -23,14 +23,14 @@ from crow import (
     SessionContext,
     TurnContext,
 )
-from crow.keys import CLIENT_PROMPT, SYSTEM_PROMPT
+from crow.keys import CLIENT_PROMPT, ROLE, SYSTEM_PROMPT
 
 if TYPE_CHECKING:
     from crow import Agent
 
 NAME = "system_prompt"
-COMPOSED: Key[tuple[str, tuple[str, str]]] = Key(f"{NAME}.composed")
-"""The text, and the client's part in it."""
+COMPOSED: Key[tuple[str, tuple[tuple[str, str], ...]]] = Key(f"{NAME}.composed")
+"""The text, and what the client and others have put into it."""
 NOTHING = ("append", "")
 UNUSED: Key[bool] = Key(f"{NAME}.unused")
 DEFAULT = """\
@@ -58,7 +58,7 @@ class SystemPromptHook:
     every tool that has one, and (unless ``environment`` is False) the session's directory, git
     branch, platform and date. A resumed session composes the same bytes where nothing changed: the
     branch and the date are those that it began with. Others are told behind the next prompt. After
-    a compaction it is composed anew.
+    a compaction it is composed anew. `crow.keys.ROLE` says who a session's agent is instead.
     """
 
     name = NAME
@@ -71,6 +71,10 @@ class SystemPromptHook:
     _: KW_ONLY
     environment: bool = True
     """Say where the agent works, and the date."""
+    language: str = ""
+    """The language in which the user is answered."""
+    attribution: Mapping[str, Any] | None = None
+    """What commits (`commit`) and pull requests (`pr`) end with; without it Crow adds nothing."""
 
     def for_sub_agent(self, prompt: str) -> SystemPromptHook:
         """The extension that begins a sub-agent's requests with its prompt."""
@@ -102,8 +106,8 @@ class SystemPromptHook:
         if messages and messages[0]["role"] in ("system", "developer"):
             await _tell_unused(ctx)
             return None
-        asked = CLIENT_PROMPT.get(ctx) or NOTHING
-        text, included = COMPOSED.get(ctx) or ("", None)
+        asked = (CLIENT_PROMPT.get(ctx) or NOTHING, ROLE.get(ctx) or NOTHING)
+        text, included = COMPOSED.get(ctx) or ("", ())
         if included != asked:
             text, _ = COMPOSED.set(ctx, (await self.compose(ctx), asked))
         return [{"role": "system", "content": text}, *messages] if text else None
@@ -128,6 +132,17 @@ class SystemPromptHook:
         texts = [text for name, text in parts.items() if name not in FACTS]
         return "\n\n".join([*texts, *(["\n".join([ENVIRONMENT, *facts])] if facts else [])])
 
+    @property
+    def _language(self) -> str:
+        return f"Answer the user in this language: {self.language}." if self.language else ""
+
+    @property
+    def _attribution(self) -> Iterator[str]:
+        """What the user wants to stand below what is made in their name."""
+        for name, what in (("commit", "The message of a git commit"), ("pr", "A pull request")):
+            if text := str((self.attribution or {}).get(name) or ""):
+                yield f"{what} ends with these lines, as they are:\n{text}"
+
     async def _parts(self, ctx: TurnContext) -> dict[str, str]:
         """What it is made of, by name."""
         sections = sorted(
@@ -135,10 +150,17 @@ class SystemPromptHook:
         )
         mode, text = CLIENT_PROMPT.get(ctx) or NOTHING
         own = DEFAULT if self.prompt_text is None else self.prompt_text
-        parts = {"prompt_text": text if mode == "override" else own}
+        how, role = ROLE.get(ctx) or NOTHING
+        if mode != "override":
+            own = role if how == "override" else own
+        else:
+            own, how = text, how if how == "agent" else ""
+        parts = {"prompt_text": role if how == "agent" else own}
+        parts["role"] = role if how == "append" else ""
         for section in sections:
             parts[section.name] = await _written(ctx, section)
         parts["client's prompt"] = text if mode == "append" else ""
+        parts |= {"language": self._language, "attribution": "\n".join(self._attribution)}
         parts["hints of tools"] = "\n".join(_hints(ctx))
         return {**parts, **(_environment(ctx) if self.environment else {})}
 

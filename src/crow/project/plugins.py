@@ -27,6 +27,7 @@ MANIFEST = Path(".claude-plugin", "plugin.json")
 HOOKS = Path("hooks", "hooks.json")
 SERVERS = ".mcp.json"
 PARTS = ("skills", "commands", "agents")
+STYLES = "output-styles"
 CLAUDES = Path(".claude", "plugins")
 INLINE = "inline"
 """The marketplace of a plugin that comes from none."""
@@ -47,7 +48,7 @@ class Plugin:
     ``id`` is ``name@marketplace``, ``root`` its folder, ``data`` one that outlives its versions.
     ``options`` are what its user configured, ``secrets`` the names of those that no text may hold.
     ``hooks`` are tables with the file that each stands in; ``parts`` are folders and files of
-    ``skills``, ``commands`` and ``agents``; ``servers`` are MCP's.
+    ``skills``, ``commands``, ``agents`` and ``output-styles``; ``servers`` are MCP's.
     """
 
     id: str
@@ -117,7 +118,7 @@ def matching_names(wanted: str, names: Iterable[str]) -> list[str]:
 
 def is_plugin(folder: Path) -> bool:
     """True where a folder looks like a plugin."""
-    parts = (MANIFEST, HOOKS, *PARTS, SERVERS)
+    parts = (MANIFEST, HOOKS, *PARTS, STYLES, SERVERS)
     return folder.is_dir() and any((folder / name).exists() for name in parts)
 
 
@@ -161,7 +162,8 @@ def read(root: Path, *, id_: str = "", configured: Mapping[str, Any], data: Path
     given: object = configured.get(id_)
     chosen: object = cast("Table", given).get("options") if isinstance(given, dict) else None
     options = {**_defaults(manifest), **(cast("Table", chosen) if chosen else {})}
-    parts = {part: tuple(_parts(root, manifest, part)) for part in PARTS}
+    named = {STYLES: manifest.get("outputStyles"), **manifest}
+    parts = {part: tuple(_parts(root, named, part)) for part in (*PARTS, STYLES)}
     kept = data / re.sub(r"[^A-Za-z0-9_-]", "-", id_)
     hooks = tuple(_hooks(root, manifest))
     plugin = Plugin(id_, root, kept, options, hooks, parts, secrets=frozenset(_secrets(manifest)))

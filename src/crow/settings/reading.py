@@ -41,18 +41,27 @@ PLUGINS = ("enabledPlugins", "pluginConfigs")
 KEY_HELPER = "apiKeyHelper"
 STATUS = "statusLine"
 CLEANUP = "cleanupPeriodDays"
+CLAUDE_MODEL = "claudeModel"
+"""What ``model`` of ``.claude`` is called here: it counts where nobody names another."""
+OPTIONS: Mapping[str, tuple[str, str]] = {
+    "agent": ("subagents", "main"),
+    "attribution": ("system_prompt", "attribution"),
+    "claudeMdExcludes": ("instructions", "exclude"),
+    "disabledMcpjsonServers": ("mcp", "off"),
+    "language": ("system_prompt", "language"),
+    "outputStyle": ("output_styles", "style"),
+}
+"""Keys that are options of extensions: of which, and what they are called there."""
 CLAUDES = frozenset(
     {
         *("permissions", "sandbox", "env", "hooks", STATUS, STRICT, KEY_HELPER, CLEANUP),
         *HTTP_LISTS,
         *PLUGINS,
+        *OPTIONS,
+        "model",
     }
 )
-"""What is taken from ``.claude``: a model or an endpoint named there is not meant for Crow."""
-PASSED_OVER = (
-    "of .claude only permissions, sandbox, hooks, statusLine, plugins, env, apiKeyHelper, "
-    "cleanupPeriodDays are taken"
-)
+"""What is taken from ``.claude``: an endpoint named there is not meant for Crow."""
 SWITCHES = ("disableAllHooks", "allowManagedHooksOnly")
 """True or false: no hooks of settings files but the administrator's; the second is only theirs."""
 RULES = ("allow", "ask", "deny")
@@ -102,6 +111,7 @@ class MergedSettings:
     unread: list[str] = field(default_factory=list[str])
     withheld: list[Withheld] = field(default_factory=list[Withheld])
     rejected: list[Unused] = field(default_factory=list[Unused])
+    passed_over: list[Unused] = field(default_factory=list[Unused])
     options: dict[str, list[Layer]] = field(default_factory=dict[str, "list[Layer]"])
 
     @cached_property
@@ -251,7 +261,13 @@ class MergedSettings:
                 table = {**table, "permissions": own}
         from crow.settings.schema import Sieve
 
+        if not OPTIONS.keys().isdisjoint(table):
+            from crow.settings.foreign import as_options
+
+            table = as_options({**table}, OPTIONS)
         checked = Sieve(self._drop(source), self.schema).sift(table)
+        if foreign and "model" in checked:
+            checked[CLAUDE_MODEL] = checked.pop("model")
         if CLEANUP in checked and source.layer in ("project", "local"):
             del checked[CLEANUP]
             self.complain(
@@ -274,8 +290,12 @@ class MergedSettings:
         """Keep what of Claude Code's file is not for Crow, for whoever asks."""
         kept = {*CLAUDES, *SWITCHES, "$schema"}
         rest = {key: value for key, value in table.items() if key not in kept}
-        if rest:
-            self.rejected.append(Unused(source, rest, PASSED_OVER))
+        if not rest:
+            return
+        from crow.settings.foreign import instead
+
+        for why_not, keys in instead(rest):
+            self.passed_over.append(Unused(source, {key: rest[key] for key in keys}, why_not))
 
     def _plugins(self, source: Source, table: Table) -> list[str]:
         """The folders of plugins that a file names; a project's are in places that are watched."""
@@ -449,6 +469,7 @@ def _settings(
         models=merged.listed("models"),
         api_key_helper=values.get(KEY_HELPER),
         cleanup_period_days=values.get(CLEANUP),
+        claude_model=values.get(CLAUDE_MODEL),
         pass_env=merged.listed("pass_env"),
         disabled=merged.listed("extensions.disable"),
         mcp_servers=values.get("mcpServers", {}),
@@ -474,6 +495,7 @@ def _settings(
         unread=tuple(merged.unread),
         withheld=tuple(merged.withheld),
         rejected=tuple(merged.rejected),
+        passed_over=tuple(merged.passed_over),
     )
 
 

@@ -26,7 +26,8 @@ class SettingsReader(Protocol):
 class Settings:
     """What all settings files and the command line's options say together.
 
-    ``models`` are names to choose from, ``purposes`` models for what is asked beside conversations,
+    ``claude_model`` is the one of ``.claude``, for where nobody names another. ``models`` are names
+    to choose from, ``purposes`` models for what is asked beside conversations,
     ``pass_env`` names of variables with keys that programs get all the same. ``extensions`` maps
     names to options; ``hooks`` are the tables of every file as they stand there, ``unused_hooks``
     those that a switch turns off; ``status_line`` is what a terminal's last line is made by.
@@ -39,13 +40,14 @@ class Settings:
     ``origins`` maps a dotted path such as ``extensions.limits.max_turns`` to the file that it came
     from. ``problems`` are lines for a person, ``unread`` those of them about files that could not
     be read at all, whose rules are not known; ``withheld`` is what an untrusted project wanted,
-    ``rejected`` what does not fit, or is in ``.claude`` and not for Crow.
+    ``rejected`` what does not fit, ``passed_over`` what is in ``.claude`` and not for Crow.
     ``values`` and ``lists`` are all of this as it stands in the files, one laid over the other.
     ``files`` are all that were looked for, whether they are there or not; ``reader`` reads them
     again.
     """
 
     model: str | None = None
+    claude_model: str | None = None
     models: tuple[Entry, ...] = ()
     pass_env: tuple[Entry, ...] = ()
     purposes: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -92,6 +94,7 @@ class Settings:
     unread: tuple[str, ...] = ()
     withheld: tuple[Withheld, ...] = ()
     rejected: tuple[Unused, ...] = field(default=(), repr=False, compare=False)
+    passed_over: tuple[Unused, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def lost_rules(self) -> Iterator[str]:

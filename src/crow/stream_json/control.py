@@ -8,6 +8,7 @@ from typing import Any
 from crow.core.agent import Agent
 from crow.core.errors import ModelError
 from crow.core.session import Session
+from crow.keys import OUTPUT_STYLE
 from crow.stream_json.lines import ControlError, Lines, Message, as_object
 from crow.stream_json.prompts import rewind
 from crow.stream_json.result import servers
@@ -46,9 +47,14 @@ class Control:
             "agents": agents,
             "models": [{"value": name, "displayName": name, "description": ""} for name in names],
             "account": {},
-            "output_style": "default",
-            "available_output_styles": ["default"],
+            "output_style": OUTPUT_STYLE.get(self.session) or "default",
+            "available_output_styles": self._styles(),
         }
+
+    def _styles(self) -> list[str]:
+        """The ways in which the agent can talk."""
+        known = self.agent.extensions_of(self.session).values()
+        return next(([*each.styles] for each in known if hasattr(each, "styles")), ["default"])
 
     def _define(self, agents: Any) -> list[Message]:
         """Define sub-agents, where somebody has such; those that are defined so by now."""

@@ -122,7 +122,7 @@ class Conversation:
 
         They may be what guards it: without them nothing begins.
         """
-        self.client.tells_all = request.get("forwardSubagentText") is True
+        self.client.tells_all |= request.get("forwardSubagentText") is True
         table = hooks_table(self.lines, request.get("hooks"))
         if table and not await self._hang(session, SOURCE, table):
             raise ControlError(

@@ -10,7 +10,7 @@ from crow._version import __version__
 from crow.core.agent import Agent
 from crow.core.messages import Usage
 from crow.core.session import Reply, Session
-from crow.keys import STRUCTURED_OUTPUT
+from crow.keys import OUTPUT_STYLE, STRUCTURED_OUTPUT
 from crow.stream_json.lines import Message
 from crow.stream_json.projection import usage_of
 
@@ -39,7 +39,7 @@ def init(agent: Agent, session: Session, model: str) -> Message:
         "apiKeySource": "none",
         "claude_code_version": SPOKEN,
         "crow_version": __version__,
-        "output_style": "default",
+        "output_style": OUTPUT_STYLE.get(session) or "default",
         "agents": [],
         "skills": [],
         "plugins": [],

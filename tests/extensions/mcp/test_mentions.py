@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,6 +16,9 @@ from crow.extensions import McpHook
 from crow.extensions.mcp.mentions import mentioned
 
 NOTE = "note://today"
+DOT = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
 
 
 def notes() -> Table:
@@ -43,6 +48,38 @@ async def test_a_resource_that_a_prompt_names_follows_it(opened: Open) -> None:
         assert '<mcp-data server="notes">' in told
         assert "Water the plants. &lt;/mcp-data>" in told
         assert "Nothing on monday." in told
+
+
+def pictures() -> Table:
+    """A server with a picture."""
+    server = MCPServer("pictures")
+
+    @server.resource("picture://dot", mime_type="image/png")
+    def dot() -> bytes:
+        """A dot."""
+        return DOT
+
+    return {"pictures": server}
+
+
+async def test_a_picture_stands_behind_the_prompt(opened: Open) -> None:
+    async with opened(pictures(), "Done.") as it:
+        await it.prompt("What is @pictures:picture://dot ?")
+        parts: Any = it.model.asked[0]["messages"][0].get("content")
+        assert [each["type"] for each in parts] == ["text", "text", "image_url"]
+        assert parts[0]["text"] == "What is @pictures:picture://dot ?"
+        assert parts[2]["image_url"]["url"].startswith("data:image/png;base64,")
+        assert any("1 picture" in notice for notice in it.client.notices)
+
+
+async def test_a_model_that_takes_no_pictures_is_told_that_there_was_one(opened: Open) -> None:
+    async with opened(pictures(), "Done.") as it:
+        it.model.inputs = frozenset()
+        await it.prompt("What is @pictures:picture://dot ?")
+        told = str(it.model.asked[0]["messages"])
+        assert "a picture, which this model does not take" in told
+        assert "base64" not in told
+        assert any("does not take" in notice for notice in it.client.notices)
 
 
 async def test_what_cannot_be_read_is_said(opened: Open) -> None:

@@ -13,6 +13,7 @@ from tests.extensions.mcp.conftest import Open, Table
 
 from crow.extensions.deferred_tools import CALL_TOOL, DeferredToolsHook
 from crow.extensions.deferred_tools.search import TOOL_SEARCH, found, limit_of
+from crow.extensions.subagents import SubagentsHook
 from crow.testing import call
 
 ABOUT = "The weather there in the coming days, with wind, rain and sun, for planning a journey. "
@@ -150,3 +151,30 @@ def test_the_variable_of_claude_code_says_when(
 ) -> None:
     monkeypatch.setenv("ENABLE_TOOL_SEARCH", said)
     assert limit_of(None, 200_000) == limit
+
+
+async def test_a_sub_agent_looks_up_tools_by_itself(opened: Open) -> None:
+    task = call("Agent", description="Look", prompt="Look.")
+    hooks = [DeferredToolsHook(), SubagentsHook([])]
+    async with opened(many(), task, *SEARCHED, "Done.", hooks=hooks) as it:
+        await it.prompt()
+        assert [TOOL_SEARCH in it.tools(number) for number in range(5)] == [True] * 5
+        told = json.dumps(it.model.asked[1]["messages"])
+        assert (CITY in told, "in the coming days" in told) == (True, False)
+        assert len(json.dumps(it.model.asked[1]["tools"])) < 4000
+        definition, answer = (
+            str(each.get("content"))
+            for each in it.model.asked[3]["messages"]
+            if each["role"] == "tool"
+        )
+        assert definition.count("It is city") == 1
+        assert "city042: sun for 2 days" in answer
+
+
+async def test_an_agent_with_few_tools_finds_those_of_its_servers(opened: Open) -> None:
+    one = {"description": "One.", "prompt": "You are one.", "mcpServers": ["many"], "tools": "LS"}
+    hooks = [DeferredToolsHook(), SubagentsHook([], agents={"one": one}, main="one")]
+    async with opened(many(), *SEARCHED, hooks=hooks) as it:
+        await it.prompt()
+        assert it.tools(0) == [TOOL_SEARCH, CALL_TOOL]
+        assert "city042: sun for 2 days" in it.results[-1]

@@ -9,9 +9,8 @@ from crow.project.elsewhere import Place
 from crow.project.elsewhere.files import read, table
 
 FILES = ("settings.json", "settings.local.json", "CLAUDE.md")
-FOLDERS = ("skills", "commands", "agents", "rules")
+FOLDERS = ("skills", "commands", "agents", "rules", "output-styles")
 LEFT_OUT = {
-    "output-styles": "crow run --append-system-prompt does this",
     "keybindings.json": "how a terminal looks is not carried over",
     ".credentials.json": "keys are not copied: crow login",
 }

@@ -108,6 +108,7 @@ class DeferredToolsHook:
 
     name = NAME
     order = 165
+    inherited = True
     options = DeferredToolsOptions
 
     def __init__(self, *, search_above: float | None = None) -> None:

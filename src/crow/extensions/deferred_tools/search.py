@@ -36,6 +36,8 @@ class ToolSearch:
 
     name = TOOL_SEARCH
     kind: ToolKind = "search"
+    serves_session = True
+    """It is of one session: a sub-agent has its own."""
     description = (
         "Read the definitions of tools of which only the names were announced, to call them with "
         'CallTool then. query: "select:NAME,NAME" for tools by name, else words to look for; '

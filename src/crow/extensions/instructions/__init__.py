@@ -128,6 +128,8 @@ class InstructionsHook:
     """Further files of the user's."""
     limit: Annotated[int, Arg(minimum=0)] = 40_000
     """Characters of one file."""
+    exclude: Sequence[str] = ()
+    """Files that are left out, absolute, `*` and `**` stand for anything."""
     elsewhere: Callable[[Path], Sequence[Path]] = lambda project: ()
     """Gives the files that a user and a project have for other agents."""
 
@@ -146,8 +148,11 @@ class InstructionsHook:
             agent.hooks.define(POINT)
         agent.add_section(PromptSection(self.name, section, ORDER))
 
+    def _loader(self) -> InstructionLoader:
+        return InstructionLoader(self.limit, tuple(self.exclude))
+
     async def _section(self, agent: Agent, session: Session) -> str:
-        reading = READING.set(session, InstructionLoader(self.limit))
+        reading = READING.set(session, self._loader())
         found = list(self._files(reading, session.cwd))
         INSTRUCTION_FILES.set(session, {str(each.path): len(each.text) for each in found})
         await self._tell(Context(agent, session), reading, found)
@@ -175,7 +180,7 @@ class InstructionsHook:
         """Read what lies on the way to the files that a tool has touched."""
         if ctx.outcome != "ok" or ctx.kind not in TOUCHING:
             return
-        reading = READING.setdefault(ctx, InstructionLoader(self.limit))
+        reading = READING.get(ctx) or READING.set(ctx, self._loader())
         for location in ctx.locations:
             await self._fit(ctx, reading, location.path)
             if reading.is_first_visit(location.path, ctx.session):
@@ -260,6 +265,7 @@ class InstructionLoader:
     """One pass over the files: each is read once, and all together are bounded."""
 
     limit: int
+    exclude: tuple[str, ...] = ()
     room: int = TOTAL_LIMIT
     seen: set[Path] = field(default_factory=set[Path])
     texts: set[str] = field(default_factory=set[str])
@@ -289,7 +295,7 @@ class InstructionLoader:
         if path.name == OVERRIDDEN and _real(path.with_name(OVERRIDE)) is not None:
             path = path.with_name(OVERRIDE)
         real = _real(path)
-        if real is None or real in self.seen:
+        if real is None or real in self.seen or self._is_excluded(path):
             return
         if root is not None and not real.is_relative_to(root):
             self.complaints.append(f"{path} is not read: it is outside of the project {root}")
@@ -302,6 +308,15 @@ class InstructionLoader:
         if depth < DEPTH:
             for imported in imports(text, path.parent):
                 yield from self.read(imported, root, path, depth + 1)
+
+    def _is_excluded(self, path: Path) -> bool:
+        """True for a file that its user wants nobody to read."""
+        if not self.exclude:
+            return False
+        from pathspec import GitIgnoreSpec
+
+        lines = [os.path.expanduser(each) for each in self.exclude]
+        return GitIgnoreSpec.from_lines(lines).match_file(path.absolute().as_posix().lstrip("/"))
 
     def _text(self, path: Path, real: Path) -> str:
         limit = min(self.limit, self.room)

@@ -72,6 +72,8 @@ class McpOptions:
     """From which level on servers are to log; `/mcp log NAME` shows what one has logged."""
     only: Sequence[str] | None = None
     """Servers by name beside which there are to be no others, wherever they are described."""
+    off: Sequence[str] = ()
+    """Servers of a project's ``.mcp.json`` that are not to be used."""
 
 
 class McpHook:
@@ -112,6 +114,7 @@ class McpHook:
         log_level: LogLevel = "info",
         only: Sequence[str] | None = None,
         brought: Sequence[Brought] = (),
+        off: Sequence[str] = (),
     ) -> None:
         self.servers = dict(servers or {})
         self.project = None if project is None else Path(os.path.expanduser(project))
@@ -123,6 +126,7 @@ class McpHook:
         )
         self.only = None if only is None else frozenset(only)
         self.brought = [each for each in brought if each.kind == "server"]
+        self.off = frozenset(off)
         self._definitions: Definitions | None = None
         self._known: KnownWays = {}
 
@@ -235,7 +239,7 @@ class McpHook:
         described += kept.local if kept else ()
         if self.project is not None:
             shared = from_project(self.project)
-            off = kept.off if kept else ()
+            off = {*self.off, *(kept.off if kept else ())}
             described += (each for each in shared if getattr(each, "name", "") not in off)
         described += kept.user if kept else ()
         for each in self.brought:

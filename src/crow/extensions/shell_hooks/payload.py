@@ -38,6 +38,7 @@ def payload(
         whole["effort"] = {"level": level}
     if session.parent is not None:
         whole["agent_id"] = session.id
+    if session.agent_type:
         whole["agent_type"] = session.agent_type
     said = {name: value for name, value in fields.items() if value is not None or name in NULLS}
     return whole | said

@@ -336,6 +336,11 @@ class SkillsHook:
             return Answer(f"The skill {name} cannot be read: {error}")
         return f"Do what the skill {name} says.\n\n{text}"
 
+    async def skill_text(self, ctx: Context, name: str) -> str | None:
+        """The text of a skill for somebody who begins with it; None where there is none."""
+        meant = self.index(ctx).meant(name)
+        return _text_of(ctx, meant[0]) if len(meant) == 1 else None
+
     async def load(self, ctx: Context, skill: Skill, args: str) -> str:
         """The text of a skill, which is remembered as used; fires ``on_skill``."""
         text = _text(ctx, skill, args)

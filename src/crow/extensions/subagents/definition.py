@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from crow import CrowError, frozen, mutable
 from crow.project import Plugin, fill_placeholders
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 LONGEST = 100_000
 GENERAL_PURPOSE = "general-purpose"
 TOOLS = ("tools", "allowed-tools", "allowed_tools", "allowedTools")
+IDLE = ("background", "memory", "initialPrompt")
+"""What is read elsewhere, and has no effect here; ``mcpServers`` only names them."""
 WITHOUT = ("disallowedTools", "disallowed-tools", "disallowed_tools")
 
 
@@ -39,6 +41,29 @@ class Definition:
     model: str = ""
     source: str = "crow"
     front_matter: Mapping[str, Any] = field(default_factory=dict[str, Any], hash=False)
+
+    @property
+    def isolated(self) -> bool:
+        """True where the agent works in a working tree of its own."""
+        return self.front_matter.get("isolation") == "worktree"
+
+    @property
+    def turns(self) -> int | None:
+        """How many requests it may make, None for as many as its caller."""
+        value = str(self.front_matter.get("maxTurns") or "")
+        return int(value) if value.isdecimal() and int(value) else None
+
+    @property
+    def mode(self) -> str:
+        """The permission mode that it wants; empty for its caller's."""
+        return str(self.front_matter.get("permissionMode") or "")
+
+    @property
+    def idle(self) -> list[str]:
+        """What of its front matter has no effect here."""
+        table = self.front_matter
+        found = [name for name in IDLE if table.get(name) not in (None, False, "", "none")]
+        return [*found, *(f"mcpServers.{name}" for name in _described(table.get("mcpServers")))]
 
     def may_have(self, tool: str) -> bool:
         """True where the agent has this tool if its caller has it."""
@@ -165,6 +190,8 @@ def _defined(name: str, front: FrontMatter, prompt: str, source: str) -> Definit
     if not description or not prompt:
         raise ValueError("it has no description" if not description else "it has no prompt")
     tools = _tools(front.names(*TOOLS))
+    if tools is not None:
+        tools |= {f"mcp__{each}__*" for each in _servers(front.table.get("mcpServers"))}
     return Definition(
         name,
         description,
@@ -175,6 +202,20 @@ def _defined(name: str, front: FrontMatter, prompt: str, source: str) -> Definit
         source,
         front.table,
     )
+
+
+def _servers(given: object) -> Iterator[str]:
+    """The servers that an agent names."""
+    for each in cast("list[object]", given) if isinstance(given, list) else ():
+        if isinstance(each, str):
+            yield each
+
+
+def _described(given: object) -> Iterator[str]:
+    """The servers that its file describes, by name: they are not there."""
+    for each in cast("list[object]", given) if isinstance(given, list) else (given,):
+        if isinstance(each, dict):
+            yield from map(str, cast("Mapping[object, object]", each))
 
 
 def _tools(given: Iterable[str] | None) -> frozenset[str] | None:

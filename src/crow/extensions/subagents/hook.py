@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -20,7 +21,14 @@ from crow.extensions.subagents.definition import (
 from crow.project import Plugin, matching_names
 
 if TYPE_CHECKING:
-    from crow import LLM, Agent, ProjectSettings, SessionContext, ToolContext, ToolEnvironment
+    from crow import (
+        LLM,
+        Agent,
+        ProjectSettings,
+        SessionContext,
+        ToolContext,
+        ToolEnvironment,
+    )
     from crow.project import Brought
     from crow.tools import ToolKind
 
@@ -68,6 +76,8 @@ class SubagentsOptions:
     """What names of models in definitions stand for, such as ``haiku``."""
     depth: Annotated[int, Arg(minimum=0)] = 1
     """How deep sub-agents may call sub-agents."""
+    main: str = ""
+    """The one that sessions run as: with its prompt, tools, model and mode."""
     agents: Mapping[str, Mapping[str, Any]] | None = None
     """Sub-agents by name: `description`, `prompt`, and what front matter has beside them."""
 
@@ -87,7 +97,8 @@ class SubagentsHook:
     its caller's extensions that ``inherit`` or ``extend_inherit`` names, or whose attribute
     ``inherited`` is true: it uses them once more. ``hooks`` makes the ones that are its own, from
     its definition: without it the prompt is the system message. ``models`` gives names in
-    definitions (``haiku``) a model. Sub-agents of sub-agents end at ``depth``.
+    definitions (``haiku``) a model. Sub-agents of sub-agents end at ``depth``. ``main`` names the
+    one that sessions themselves run as.
     """
 
     name = "subagents"
@@ -106,6 +117,7 @@ class SubagentsHook:
         hooks: Callable[[Definition], Iterable[Any]] = plainly,
         models: Mapping[str, LLM | str] | None = None,
         depth: int = 1,
+        main: str = "",
     ) -> None:
         if any(isinstance(each, str) for each in (folders, inherit, extend_inherit)):
             raise ExtensionError("subagents: folders, inherit and extend_inherit are lists")
@@ -121,6 +133,7 @@ class SubagentsHook:
         self.hooks = hooks
         self.models = dict(models or {})
         self.depth = depth
+        self.main = main
 
     @classmethod
     def options_from(cls, settings: ProjectSettings, own: Mapping[str, Any]) -> dict[str, Any]:
@@ -184,6 +197,25 @@ class SubagentsHook:
         """Say what is wrong with the files."""
         for problem in self.definitions.problems:
             await ctx.ui.notify(problem, severity="warning")
+        if name := self.main or ctx.state.get("agent"):
+            await self._become(ctx, name)
+
+    async def _become(self, ctx: SessionContext, name: str) -> None:
+        """Let a person's session be the agent of this name."""
+        from crow.extensions.subagents.persona import become, meant
+
+        definition = meant(name, self.definitions.agents)
+        if isinstance(definition, str):
+            await ctx.ui.notify(f"{definition}; nobody stands in", severity="warning")
+        elif ctx.session.parent is None:
+            await become(ctx, definition, self.models)
+
+    def check_agent(self, name: str) -> None:
+        """Raise `ExtensionError` for a name that no agent has."""
+        from crow.extensions.subagents.persona import meant
+
+        if isinstance(why := meant(name, self.definitions.agents), str):
+            raise ExtensionError(why)
 
     def inherited(self, call: ToolContext) -> dict[str, Any]:
         """The caller's extensions that a sub-agent has as well, by name."""
@@ -269,15 +301,40 @@ class AgentTool:
         definition = self._chosen(args, call)
         if isinstance(definition, ToolResult):
             return definition
-        task = Task(args["prompt"], args["description"], args.get("model") or "")
+        wanted = args.get("model") or ""
+        task = Task(args["prompt"], args["description"], wanted, definition.isolated)
         wish = task.model if task.model in extension.models else definition.model
         llm, model = model_of(wish, extension.models)
         fields = fields_of(call, definition, task, model)
         turn = call.cache.setdefault(extension.name, asyncio.Lock())
-        child = hire(call, definition, llm, extension.inherited(call), extension.depth)
-        for thing in extension.hooks(definition):
+        inherited = extension.inherited(call)
+        if definition.front_matter.get("omitClaudeMd"):
+            inherited.pop("instructions", None)
+        child = hire(call, definition, llm, inherited, extension.depth)
+        for thing in extension.hooks(await prepared(call, definition)):
             child.use(thing)
         return await work(call, Relay(call, turn), task, child, fields)
+
+
+async def prepared(call: ToolContext, definition: Definition) -> Definition:
+    """A definition with the texts of its skills; what of it has no effect is said once."""
+    from crow.project import FrontMatter
+
+    known = call.cache.setdefault(f"{SubagentsHook.name}.told", set[str]())
+    idle = ", ".join(definition.idle)
+    faults = [f"what its file says of {idle} counts for nothing here"] if idle else []
+    used = call.agent.extensions_of(call.session).values()
+    texts: Any = next((it.skill_text for it in used if hasattr(it, "skill_text")), None)
+    prompt = definition.prompt
+    for name in FrontMatter(dict(definition.front_matter), "").names("skills") or ():
+        text = await texts(call, name) if texts else None
+        faults += [] if text else [f"it has no skill {name}: there is none"]
+        prompt += f"\n\n{text}" if text else ""
+    if faults and definition.name not in known:
+        known.add(definition.name)
+        told = f"the sub-agent {definition.name}: {'; '.join(faults)}"
+        await call.ui.notify(told, severity="warning")
+    return replace(definition, prompt=prompt)
 
 
 def _listed(definition: Definition) -> str:

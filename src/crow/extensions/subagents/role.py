@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from crow.extensions.subagents.definition import Definition
 
 
+USUAL = ("default", "manual")
+WANTED = ("acceptEdits", "dontAsk")
+"""Modes that an agent's file may choose where its caller has the usual one."""
+
+
 class Role:
     """Puts a prompt as the system message in front of every request that has none."""
 
@@ -44,11 +49,42 @@ class Beginning:
 
 
 class CallerMode:
-    """Lets calls be judged in the mode that the user has chosen by now."""
+    """Lets calls be judged in the mode that the user has chosen by now.
+
+    Where that is the usual one, the agent's ``own`` is taken; one that only plans always does.
+    """
 
     name = "leash"
+
+    def __init__(self, own: str = "") -> None:
+        self.own = own
 
     def before_tool(self, ctx: ToolContext) -> None:
         """Take over the mode and the directories of the session that a person talks to."""
         root = ctx.session.root
-        ctx.session.mode, ctx.session.directories = root.mode, root.directories
+        ctx.session.mode = mode_of(self.own, root.mode)
+        ctx.session.directories = root.directories
+
+
+def mode_of(own: str, callers: str) -> str:
+    """The mode of a sub-agent that wants its ``own``, beside what the user has chosen by now."""
+    if own == "plan" or (callers in USUAL and own in WANTED):
+        return own
+    return callers
+
+
+class Turns:
+    """Ends an agent's work before the request that would be one too many."""
+
+    name = "turns"
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.made = 0
+
+    @hook("before_llm_request", order=FIRST)
+    def count(self, ctx: TurnContext) -> None:
+        """Count the request, or end the run in its place."""
+        if self.made >= self.most:
+            ctx.stop(f"its limit of {self.most} requests", stop_reason="max_turn_requests")
+        self.made += 1

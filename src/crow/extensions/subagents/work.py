@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from crow import ToolResult, frozen
+from crow import HookError, ModelError, ToolResult, frozen
 from crow.extensions.subagents.definition import Definition
 from crow.extensions.subagents.relay import Relay
-from crow.extensions.subagents.role import Beginning, CallerMode
+from crow.extensions.subagents.role import Beginning, CallerMode, Turns, mode_of
 from crow.keys import SUBAGENT_CALLS, SUBAGENTS
 from crow.messages import add_usage
 
@@ -25,11 +26,12 @@ DECIDING = ("before_tool", "on_permission")
 
 @frozen
 class Task:
-    """What a sub-agent is to do; ``title`` in a few words."""
+    """What a sub-agent is to do; ``title`` in a few words. ``isolated`` is in a tree of its own."""
 
     prompt: str
     title: str
     model: str = ""
+    isolated: bool = False
 
 
 async def work(
@@ -44,14 +46,39 @@ async def work(
     try:
         session = await child.new_session(call.cwd, client=relay, parent=call.session, **fields)
         begin(call, session)
-        reply = await child.prompt(session, task.prompt, shown=not relay.shows_subagents)
+        told = await isolate(call, session) if task.isolated else ""
+        if isinstance(told, ToolResult):
+            return told
+        prompt = f"{task.prompt}\n\n{told}".rstrip() if told else task.prompt
+        reply = await child.prompt(session, prompt, shown=not relay.shows_subagents)
         unfinished(call).pop(call.call.id, None)
-        return result(reply, task, relay, perf_counter() - started)
+        done = result(reply, task, relay, perf_counter() - started)
+        if told and not await trees(call).leave_unused(call.agent, session):
+            done = replace(done, content=f"{done.text}\n\nWhat it changed is in {session.cwd}")
+        return done
     finally:
         if session is not None:
             at_work(session).pop(session.id, None)
             count(call, session)
         await child.close()
+
+
+def trees(call: ToolContext) -> Any:
+    """Who makes working trees. Raises `HookError` where nobody does."""
+    used = call.agent.extensions_of(call.session).values()
+    maker = next((each for each in used if hasattr(each, "leave_unused")), None)
+    if maker is None:
+        raise HookError("the extension worktrees is not in use")
+    return maker
+
+
+async def isolate(call: ToolContext, session: Session) -> str | ToolResult:
+    """Let a sub-agent work in a tree of its own; what it is told, or why there can be none."""
+    try:
+        await trees(call).enter_worktree(call.agent, session, f"agent-{session.id[:8]}")
+    except HookError as error:
+        return ToolResult.failure(f"it would work in a worktree of its own: {error}")
+    return f"You work in {session.cwd}, a git worktree of your own: change nothing outside of it."
 
 
 def begin(call: ToolContext, session: Session) -> None:
@@ -113,7 +140,9 @@ def hire(
     What it inherits hangs there under the same names, as far as it is trusted here, and brings its
     tools itself.
     """
-    child = call.agent.child(llm, hooks=(Beginning(definition), CallerMode()), tools=())
+    own: list[Any] = [Beginning(definition), CallerMode(definition.mode)]
+    own += [Turns(definition.turns)] if definition.turns else []
+    child = call.agent.child(llm, hooks=own, tools=())
     scopes = call.agent.scope_of(call.session).line()
     owners = {owner.name: owner for scope in [*scopes][::-1] for owner in scope.hooks.owners}
     for name, thing in inherited.items():
@@ -142,7 +171,8 @@ def tools(call: ToolContext, definition: Definition, depth: int) -> Iterator[tup
     """The caller's tools that a sub-agent may have; the one that calls sub-agents not for ever."""
     for name, tool in call.agent.tools_of(call.session).items():
         deeper = name != call.name or level(call.session) + 1 < depth
-        if deeper and definition.may_have(name):
+        lent = not getattr(tool, "serves_session", False)
+        if deeper and lent and definition.may_have(name):
             yield name, tool
 
 
@@ -166,11 +196,25 @@ def fields_of(call: ToolContext, definition: Definition, task: Task, model: str)
         "directories": session.directories,
         "agent_type": definition.name,
         "title": task.title,
-        "mode": session.mode,
+        "mode": mode_of(definition.mode, session.mode),
         "model": model or session.model,
-        "options": dict(session.options),
+        "options": options_of(call, definition, model or session.model),
         "state": shared(call),
     }
+
+
+def options_of(call: ToolContext, definition: Definition, model: str | None) -> dict[str, Any]:
+    """The options of its session: its caller's, and how hard its own model is to think."""
+    options, level = dict(call.session.options), str(definition.front_matter.get("effort") or "")
+    llm: Any = call.agent.llm
+    named = getattr(llm, "named", None)
+    try:
+        known = getattr(named(model) if model and named else llm, "thought_levels", ())
+    except ModelError:
+        return options
+    if level in known:
+        options["params"] = {**options.get("params", {}), "reasoning_effort": level}
+    return options
 
 
 def model_of(wish: str, models: Mapping[str, LLM | str]) -> tuple[LLM | None, str]:

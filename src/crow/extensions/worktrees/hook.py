@@ -85,6 +85,20 @@ class WorktreesHook:
         await Context(agent, session).change_directory(wanted.path)
         return f"Work is in {wanted.path} now; /worktree {REMOVE} takes it away.{left}"
 
+    async def leave_unused(self, agent: Agent, session: Session) -> bool:
+        """Take the tree away that a session has worked in, if nothing came of that; else False."""
+        from crow.extensions.worktrees.repository import Repository
+
+        path = Path(session.cwd)
+        repository = await Repository.of(session.cwd)
+        if not await repository.is_tree(path) or await repository.has_news(path):
+            return False
+        gone = WorktreeContext(agent, session, path.name, str(path))
+        await agent.hooks.on_worktree_remove.fire(gone)
+        if os.path.lexists(path):
+            await repository.remove(path)
+        return True
+
     async def _remove(self, ctx: CommandContext) -> str:
         """Take the tree away that the session works in, if the user says so."""
         from crow.extensions.worktrees.repository import Repository

@@ -89,6 +89,13 @@ class Repository:
         )
         return [f"{count} {what}" for count, what in counts if count]
 
+    async def has_news(self, path: Path) -> bool:
+        """True for a tree with a change, or with a commit that the repository's own has not."""
+        if await git(path, "status", "--porcelain"):
+            return True
+        head = await git(self.main, "rev-parse", "HEAD")
+        return bool(await git(path, "rev-list", "-1", "HEAD", f"^{head.strip()}"))
+
     async def remove(self, path: Path) -> None:
         """Take a tree away with all that is in it; its branch stays where it has commits."""
         branch = await git(path, "branch", "--show-current")

@@ -13,7 +13,7 @@ from crow.llm.models.info import (
     ModelInfo,
     Prices,
 )
-from crow.llm.models.table import known_models, model_info
+from crow.llm.models.table import known_models, model_info, newest
 
 __all__ = [
     "BUDGETS",
@@ -27,4 +27,5 @@ __all__ = [
     "Prices",
     "known_models",
     "model_info",
+    "newest",
 ]

@@ -75,6 +75,11 @@ def known_models(provider: str) -> list[ModelInfo]:
     return [_info(provider, name) for name in _table(provider)["models"]]
 
 
+def newest(provider: str, family: str) -> str | None:
+    """The model that stands for a family, such as ``claude-opus-``; None where there is none."""
+    return _table(provider)["families"].get(family)
+
+
 def _found(provider: str, model: str) -> ModelInfo | None:
     """A provider's model by its name, by its name without a date, or by its family's."""
     table = _table(provider)

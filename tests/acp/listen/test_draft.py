@@ -86,6 +86,40 @@ async def test_the_pen_is_taken_in_the_draft_too(start: Any, tmp_path: Path) -> 
             await holder.next()
 
 
+@pytest.mark.slow
+async def test_who_watches_can_end_no_call_and_no_command(
+    start: Any, tmp_path: Path, waiting: str
+) -> None:
+    served = start("--protocol", "2", "--allow", "Bash")
+    place = {"cwd": str(tmp_path), "mcpServers": []}
+    async with connect(served.ws) as one, connect(served.ws) as other:
+        holder, watcher = Client(one), Client(other)
+        for client in (holder, watcher):
+            await client.ask("initialize", HELLO)
+        session = (await holder.ask("session/new", place))["sessionId"]
+        await watcher.ask("session/resume", {"sessionId": session, **place})
+        await holder.ask("session/prompt", said(session, waiting))
+        call = {"sessionId": session, "toolCallId": await running_call(watcher)}
+        terminal = {"sessionId": session, "terminalId": call["toolCallId"]}
+        for method, params in (("tool_call/cancel", call), ("terminal/cancel", terminal)):
+            with pytest.raises(AssertionError, match="test has the pen of this session"):
+                await watcher.ask(method, params)
+        await watcher.ask("_session/take_pen", {"sessionId": session})
+        await watcher.ask("tool_call/cancel", call)
+        while watcher.states()[-1:] != ["idle"]:
+            await watcher.next()
+        assert "'status': 'cancelled'" in str(watcher.updates)
+
+
+async def running_call(client: Client) -> str:
+    """The id of the call that runs, as soon as there is one."""
+    while True:
+        for each in client.updates:
+            if each.get("status") == "in_progress":
+                return each["toolCallId"]
+        await client.next()
+
+
 def said(session: str, text: str) -> dict[str, Any]:
     """A prompt."""
     return {"sessionId": session, "prompt": [{"type": "text", "text": text}]}

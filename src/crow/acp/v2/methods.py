@@ -143,7 +143,9 @@ class Methods:
         known = self._version.running.keys.get(key)
         if known is None:
             raise invalid(otherwise)
-        self._version.cancelling.cancel(*known)
+        root, call = known
+        self.acp_agent.open_session({"sessionId": root})  # it has the pen, or is refused
+        self._version.cancelling.cancel(*call)
 
     # choices
 

@@ -393,3 +393,22 @@ async def test_a_title_that_cannot_be_given_is_refused(
         async with editor.connected(agent):
             refused = await editor.wire.request("session/set_title", params)
         assert refused["error"]["code"] == code
+
+
+@pytest.mark.parametrize(
+    "path", ["/" + "a" * 5000, "/a\0b", "/\ud800"], ids=["long", "nul", "half"]
+)
+async def test_a_path_that_cannot_be_is_refused_wherever_a_session_is_opened(
+    tmp_path: Path, path: str
+) -> None:
+    editor = FakeEditor()
+    async with editor.connected(stored(tmp_path, ScriptedModel("ok"))):
+        session = await editor.new_session(tmp_path)
+        await editor.prompt(session, "Hello")
+        for method in ("session/new", "session/load", "session/resume", "session/fork"):
+            for place in ({"cwd": path}, {"cwd": str(tmp_path), "additionalDirectories": [path]}):
+                params = {"sessionId": session, "mcpServers": [], **place}
+                answer = await editor.wire.request(method, params)
+                assert answer["error"]["code"] == -32602, method
+        asked = await editor.wire.request("session/status", {"sessionId": path})
+        assert asked["error"]["code"] == -32002

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import errno
+import os
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -90,7 +92,7 @@ class AcpAgent:
         """Open a session; what it has to say beside follows the answer."""
         editor, where = self._editor(params), place(params)
         for path in (where["cwd"], *where["directories"]):
-            if not Path(path).is_dir():
+            if not os.path.isdir(path):  # noqa: PTH112 - pathlib raises for what cannot be looked at
                 raise invalid(f"there is no directory {path!r}")
         session = await self.agent.new_session(client=editor, **where)
         return self.opened(session, editor, {"sessionId": session.id})
@@ -351,7 +353,20 @@ def place(params: Message) -> Message:
     for path in (params["cwd"], *directories):
         if not Path(path).is_absolute():
             raise invalid(f"not an absolute path: {path!r}")
+        if not can_be(path):
+            raise invalid("a path is too long, or has letters that no path can have")
     return {"cwd": params["cwd"], "directories": directories}
+
+
+def can_be(path: str) -> bool:
+    """True for a path that could lead somewhere, whether or not it does."""
+    try:
+        os.lstat(path)
+    except ValueError:
+        return False
+    except OSError as error:
+        return error.errno != errno.ENAMETOOLONG
+    return True
 
 
 def inherited(origin: Session) -> dict[str, Any]:

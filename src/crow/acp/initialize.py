@@ -13,6 +13,8 @@ from crow.acp.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, Message, as_object
 
 PROTOCOL_VERSION = 1
 DRAFT_VERSION = 2
+PRESUMED: dict[str, Any] = {"protocolVersion": PROTOCOL_VERSION}
+"""What a client has said that asks for something before it has greeted."""
 
 AUTH_METHOD: Message = {
     "type": "agent",

@@ -16,7 +16,7 @@ from queue import SimpleQueue
 from threading import Event, Semaphore, Thread
 from typing import TYPE_CHECKING, Any
 
-from crow.acp.initialize import AgentCapabilities, initialize
+from crow.acp.initialize import PRESUMED, AgentCapabilities, initialize
 from crow.acp.jsonrpc import Lines, Message, Oversized, decode, encode
 
 if TYPE_CHECKING:
@@ -137,6 +137,8 @@ class StdioTransport:
         message, reply = decode(line)
         if message is not None and message.get("method") == "initialize" and "id" in message:
             message, reply = None, self._greet(message)
+        elif message is not None and not self.hello and "method" in message and "id" in message:
+            self.hello = PRESUMED
         if reply is not None:
             self._outgoing_space.acquire()
             self._outgoing.put((encode(reply), None))

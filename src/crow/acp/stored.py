@@ -71,7 +71,7 @@ class StoredSessions:
         if session_id in self._agent.sessions:
             return {"status": "open"}
         knows: Any = getattr(self._agent.store, "knows", None)
-        if knows is not None and await knows(session_id):
+        if knows is not None and await found(knows(session_id)):
             return {"status": "saved"}
         raise not_found(f"there is no session {session_id!r}")
 

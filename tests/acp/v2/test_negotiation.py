@@ -57,6 +57,19 @@ def test_a_connection_speaks_one_version() -> None:
     assert "result" in initialize(hello(2, info=INFO), offer, before)
 
 
+@pytest.mark.slow
+async def test_who_asks_before_it_greets_speaks_version_1_to_the_end(tmp_path: Path) -> None:
+    editor = FakeEditor()
+    async with editor.spawned(CROW, "acp", "--protocol", "2", cwd=tmp_path, initialize=False):
+        assert "result" in await editor.wire.request("session/list", {})
+        refused = await editor.wire.request("initialize", hello(2, info=INFO)["params"])
+        assert refused["error"]["code"] == -32600
+        assert "another version already" in refused["error"]["data"]["details"]
+        await editor.initialize()
+        session = await editor.new_session(tmp_path)
+        assert (await editor.prompt(session, "Hello")).stop_reason == "end_turn"
+
+
 def test_what_can_be_done_is_said_by_objects() -> None:
     able: Any = {"audio": True, "mcp": True, "archive": True, "prompted": True}
     offer = AgentCapabilities(store=True, login=["crow", "login"], latest=2, **able)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from crow.acp.agent import AcpAgent
 from crow.acp.connection import Connection, Methods
 from crow.acp.dispatch import Dispatcher
-from crow.acp.initialize import AgentCapabilities, initialize
+from crow.acp.initialize import PRESUMED, AgentCapabilities, initialize
 from crow.acp.jsonrpc import Message
 from crow.acp.listen.elsewhere import Elsewhere
 from crow.acp.listen.forward import with_home
@@ -77,6 +77,8 @@ class RemoteClient:
             if "result" in reply:
                 self.hello = message["params"]
             return reply
+        if not self.hello and "method" in message and "id" in message:
+            self.hello = PRESUMED
         await self._space.acquire()
         self._inbox.append(message)
         self._news.set()

@@ -197,31 +197,6 @@ async def test_a_folder_is_taken_by_itself_and_one_that_is_none_is_not(
     assert "it is no marketplace" in market_of_none.err
 
 
-async def test_what_a_marketplace_says_of_a_plugin_completes_its_manifest(
-    here: Here, market: Path, crow: Crow, endpoint: Endpoint
-) -> None:
-    index = market / ".claude-plugin/marketplace.json"
-    table = json.loads(index.read_text())
-    tools = {"name": "tools", "source": "./plugins/tools", "strict": False, "version": "3"}
-    tools |= {"skills": ["./extra/fly"], "lspServers": {"clangd": {"command": "clangd"}}}
-    talk = {"name": "talk", "source": "./plugins/talk", "lspServers": {"gopls": {"command": "x"}}}
-    write(market, {".claude-plugin/marketplace.json": {**table, "plugins": [tools, talk]}})
-    skill = "---\nname: fly\ndescription: How to fly\n---\nFlap."
-    write(market, {"plugins/tools/extra/fly/SKILL.md": skill, "plugins/talk/README.md": "Talk"})
-    commit(market)
-    await here("plugin", "market", "add", f"file://{market}")
-    ended = await here("plugin", "add", "--yes", "tools@shop")
-    assert (ended.status, ended.err) == (0, "")
-    assert "skills: 1" in ended.out
-    assert "language servers, which Crow does not use: clangd" in ended.out
-    endpoint.play(answer("ok"))
-    assert (await crow("-p", "go")).err == ""
-    assert "tools:fly" in json.dumps(endpoint.requests[-1].body)
-    assert "tools@shop is as it is there" in (await here("plugin", "update", "tools")).out
-    ended = await here("plugin", "add", "--yes", "talk@shop")
-    assert "language servers, which Crow does not use: gopls" in ended.out
-
-
 async def test_one_that_settings_enable_and_nobody_has_installed_is_listed_as_such(
     here: Here,
 ) -> None:

@@ -30,10 +30,8 @@ from crow.project.marketplaces import (
     Marketplaces,
     Origin,
     check_plugin,
-    complete,
     digest,
     fetch,
-    language_servers,
     read_table,
 )
 from crow.project.plugins import PARTS, STYLES, Plugin, PluginError, read
@@ -165,8 +163,6 @@ def runs(plugin: Plugin) -> Iterator[str]:
     for part, number in parts_of(plugin).items():
         if number:
             yield f"{part}: {number}"
-    if unused := language_servers(plugin.root):
-        yield one_line(f"language servers, which Crow does not use: {', '.join(unused)}")
 
 
 def add(options: argparse.Namespace, out: Output) -> int:
@@ -190,8 +186,6 @@ def take(
     with TemporaryDirectory() as scratch:
         copy = Path(scratch, name or Path(origin.path or origin.folder or origin.url).stem)
         pinned = fetch(origin, copy)
-        if market:
-            complete(copy, Marketplaces().entry(name, market))
         check_plugin(copy)
         if before is not None and digest(copy) == Installed().known[before.id]["digest"]:
             out.line(f"{before.id} is as it is there")

@@ -22,7 +22,7 @@ from typing import Any, cast
 from crow.core.frozen import frozen
 from crow.project.files import write_atomically
 from crow.project.home import state_directory
-from crow.project.plugins import INLINE, MANIFEST, PARTS, PluginError, is_plugin
+from crow.project.plugins import INLINE, PluginError, is_plugin
 
 Table = dict[str, Any]
 INDEX = Path(".claude-plugin", "marketplace.json")
@@ -36,9 +36,6 @@ NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 COMMIT = re.compile(r"[0-9a-f]{40}")
 GIT = ("git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
 CACHE = "__pycache__"
-BROUGHT = (*PARTS, "outputStyles", "hooks", "mcpServers", "lspServers")
-"""What a manifest can name of what a plugin brings."""
-IN_ENTRY = ("name", "description", "version", *BROUGHT)
 PATIENCE = 300
 
 
@@ -91,22 +88,6 @@ class Origin:
     def table(self) -> Table:
         """The same as JSON."""
         return {each.name: value for each in fields(self) if (value := getattr(self, each.name))}
-
-
-def complete(folder: Path, entry: Mapping[str, Any]) -> None:
-    """Write into a plugin's manifest what its marketplace says of it; what it says itself counts.
-
-    An entry can be all that there is of a manifest
-    (https://code.claude.com/docs/en/plugin-marketplaces, "strict"). Raises `PluginError`.
-    """
-    path = folder / MANIFEST
-    if path.is_symlink() or path.parent.is_symlink():
-        raise PluginError(f"its {MANIFEST} is a link")
-    own = read_table(path)
-    more = {key: entry[key] for key in IN_ENTRY if key in entry and key not in own}
-    if more.keys() & {*BROUGHT}:
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(f"{json.dumps({**own, **more}, indent=2)}\n", "utf-8")
 
 
 def _below(path: str) -> str:
@@ -219,16 +200,12 @@ class Marketplaces:
             raise PluginError(f"there is no marketplace {name!r}: crow plugin market lists them")
         return dict(entries(read_index(self.folder / name)))
 
-    def entry(self, plugin: str, market: str) -> Table:
-        """What a marketplace says of a plugin. Raises `PluginError`."""
+    def origin(self, plugin: str, market: str) -> Origin:
+        """Where a plugin of a marketplace is. Raises `PluginError`."""
         entry = self.entries(market).get(plugin)
         if entry is None:
             raise PluginError(f"the marketplace {market!r} has no plugin {plugin!r}")
-        return entry
-
-    def origin(self, plugin: str, market: str) -> Origin:
-        """Where a plugin of a marketplace is. Raises `PluginError`."""
-        return Origin.in_entry(self.entry(plugin, market)["source"], self.known[market])
+        return Origin.in_entry(entry["source"], self.known[market])
 
     def _write(self, known: Mapping[str, Origin]) -> None:
         text = json.dumps({name: each.table for name, each in known.items()}, indent=2)
@@ -311,14 +288,7 @@ def read_table(path: Path) -> Table:
     return cast(Table, table) if isinstance(table, dict) else {}
 
 
-def language_servers(folder: Path) -> list[str]:
-    """The names of the language servers that a plugin brings, which Crow has no use for."""
-    written: object = read_table(folder / MANIFEST).get("lspServers")
-    tables = [written, read_table(folder / ".lsp.json")]
-    return [name for table in tables if isinstance(table, dict) for name in cast(Table, table)]
-
-
 def check_plugin(folder: Path) -> None:
     """Raise `PluginError` for a folder that is no plugin."""
-    if not is_plugin(folder) and not language_servers(folder):
+    if not is_plugin(folder):
         raise PluginError("it is no plugin: there are neither hooks nor skills, commands or agents")

@@ -54,8 +54,8 @@ class Asking:
     def before_run(self, ctx): ...
 """
 BUILT_IN = (
-    "permissions sandbox persistence rewind system_prompt instructions limits stuck truncation compaction cost "
-    "prompt_cache commands authoring skills web background plan questions subagents mcp deferred_tools file_watcher idle"
+    "permissions sandbox persistence rewind system_prompt output_styles instructions limits stuck truncation compaction "
+    "cost prompt_cache commands authoring skills web background plan questions subagents mcp deferred_tools file_watcher idle"
     " titles worktrees presence"
 ).split()
 TOUCH = call("Bash", command="touch made")

@@ -109,15 +109,16 @@ def test_what_is_rejected_or_passed_over_is_shown_with_the_reason(
     found = [row for row in shown(project) if row.state == "left out"]
     assert [(row.name, row.value, row.source) for row in found] == [
         ("model", "opus", str(claude)),
-        ("outputStyle", {"command": "x --token (hidden)"}, str(claude)),
         ("context_window", "big", str(own)),
         ("env.A", None, str(own)),
         ("permissions.deny", 3, str(own)),
+        ("extensions.output_styles.style", {"command": "x --token (hidden)"}, str(claude)),
     ]
     reasons = [row.reason for row in found]
-    taken = "permissions, sandbox, hooks, statusLine, plugins, env, apiKeyHelper, cleanupPeriodDays"
-    assert reasons[:2] == [f"of .claude only {taken} are taken"] * 2
-    assert reasons[2] == "'context_window' must be a whole number, not \"big\""
+    none = "there is no key for it (crow login), or it is no model of Anthropic's"
+    assert reasons[:2] == [none, "'context_window' must be a whole number, not \"big\""]
+    assert "must be text" in reasons[4]
+    assert "SECRET" not in reasons[4]
     assert Row("env.B", "1", str(own)) in shown(project)
 
 

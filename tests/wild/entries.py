@@ -168,9 +168,7 @@ ENTRIES = (
                 ".claude/hooks/damage-control/patterns.yaml"
             ),
         },
-        settings=(
-            ".claude/skills/damage-control/hooks/damage-control-python/python-settings.json"
-        ),
+        settings=(".claude/skills/damage-control/hooks/damage-control-python/python-settings.json"),
         files={".env": "KEY=1\n"},
         needs=("uv",),
         runs=(

@@ -23,6 +23,8 @@ CLONES = Path(os.environ.get("CROW_WILD", ROOT / ".wild"))
 CROW = str(Path(sys.executable).with_name("crow"))
 TOOLS = "Bash,Edit,Write,Read,Skill,Agent,WebSearch,EnterPlanMode"
 LIMIT = 90
+INSTALLERS = ("description", "supportingFiles")
+"""What is for the program that copies hooks, and does not come into settings."""
 GIT = ("git", "-c", "user.name=A", "-c", "user.email=a@b", "-c", "init.defaultBranch=main")
 
 
@@ -100,20 +102,20 @@ class Place:
     async def run(self, run: Run) -> Ended:
         """Prompt, and play what the model says."""
         self.endpoint.play(*[response(each) for each in run.replies])
-        if run.answer:
-            return await self.crow(*run.argv, *STREAM, feed=asked(run), **run.env)
-        return await self.crow("-p", run.prompt, "--allowedTools", TOOLS, *run.argv, **run.env)
+        if run.then:
+            lines = "".join(map(asked, (run.prompt, *run.then)))
+            return await self.crow(*STREAM, *ALLOWED, *run.argv, feed=lines, **run.env)
+        return await self.crow("-p", run.prompt, *ALLOWED, *run.argv, **run.env)
 
 
-STREAM = (
-    *("-p", "--verbose", "--permission-prompt-tool", "stdio"),
-    *("--input-format", "stream-json", "--output-format", "stream-json"),
-)
+ALLOWED = ("--allowedTools", TOOLS)
+STREAM = ("-p", "--verbose", "--input-format", "stream-json", "--output-format", "stream-json")
 
 
-def asked(run: Run) -> str:
-    """A prompt, and an answer to the question that comes of it, as a program sends them."""
-    return json.dumps({"type": "user", "message": {"role": "user", "content": run.prompt}}) + "\n"
+def asked(prompt: str) -> str:
+    """A prompt as a program sends it."""
+    message = {"role": "user", "content": prompt}
+    return json.dumps({"type": "user", "message": message}) + "\n"
 
 
 def copy(origin: Path, to: Path) -> None:
@@ -126,10 +128,11 @@ def copy(origin: Path, to: Path) -> None:
 
 
 def settings_of(entry: Entry, clone: Path) -> dict[str, Any]:
-    """The settings of an entry: a table, or a file of theirs."""
+    """The settings of an entry: a table, or a file of theirs, which may have a description."""
     if isinstance(entry.settings, dict):
         return entry.settings
-    return json.loads((clone / entry.settings).read_text()) if entry.settings else {}
+    table = json.loads((clone / entry.settings).read_text()) if entry.settings else {}
+    return {key: value for key, value in table.items() if key not in INSTALLERS}
 
 
 def response(reply: Reply) -> Response:

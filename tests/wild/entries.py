@@ -25,7 +25,7 @@ class Run:
     """A prompt, what the model says in turn, and what has to come of it.
 
     ``sees`` are texts that the model is sent, each in one request at least; ``misses`` are in none.
-    ``told`` are texts for the person. Without ``ends`` the last reply is the answer.
+    ``told`` are texts for the person, ``then`` are further prompts in the same process.
     """
 
     prompt: str
@@ -36,7 +36,7 @@ class Run:
     argv: tuple[str, ...] = ()
     env: dict[str, str] = field(default_factory=dict[str, str])
     status: int = 0
-    answer: str = ""
+    then: tuple[str, ...] = ()
 
 
 @frozen
@@ -142,6 +142,7 @@ ENTRIES = (
                     "Done.",
                 ),
                 sees=("Hi from below.",),
+                env={"CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS": "30000"},
             ),
         ),
         leaves={
@@ -260,8 +261,7 @@ ENTRIES = (
             Run(
                 "go",
                 (bash("rm -rf nothing"), write("a.js", "console.log(1)\n"), "Done."),
-                sees=("Dangerous rm command detected",),
-                told=("Console.log detected",),
+                told=("Dangerous rm command detected", "Console.log"),
             ),
         ),
         leaves={"a.js": "console.log(1)"},
@@ -405,7 +405,15 @@ ENTRIES = (
         plugins=("plugins/instructions-audit",),
         files={"CLAUDE.md": "Be kind.\u200b\u2062\u2063\u200b hidden\n"},
         needs=("node",),
-        runs=(Run("go", status=1, told=("instructions-audit",)),),
+        runs=(
+            Run(
+                "go",
+                (bash("echo fine"), "Then not."),
+                sees=("locked", "delete"),
+                misses=("fine\\n",),
+                then=("go on",),
+            ),
+        ),
     ),
     Entry(
         "skill activation and tracking of edits",
@@ -453,7 +461,13 @@ ENTRIES = (
         copies={".": "~/britfix"},
         settings={"hooks": {"PostToolUse": hook("~/britfix/run-hook.sh", "Write|Edit")}},
         needs=("uv",),
-        runs=(Run("go", (write("a.md", "The color of behavior.\n"), "Done.")),),
+        runs=(
+            Run(
+                "go",
+                (write("a.md", "The color of behavior.\n"), "Done."),
+                env={"UV_PYTHON_PREFERENCE": "system"},
+            ),
+        ),
         leaves={"a.md": "The colour of behaviour.\n"},
     ),
     Entry(
@@ -546,10 +560,11 @@ ENTRIES = (
                 (
                     Call("Skill", {"skill": "planning-with-files:planning-with-files"}),
                     write("task_plan.md", "# Plan\n\n### Phase 1: Look\n- **Status:** complete\n"),
-                    write("notes.md", "x\n"),
+                    "Planned.",
                     "Done.",
                 ),
-                sees=("Update progress.md with what you just did",),
+                sees=("ACTIVE PLAN", "Phase 1: Look"),
+                then=("go on",),
             ),
         ),
     ),
@@ -558,10 +573,19 @@ ENTRIES = (
         "carlrannaberg/claudekit",
         settings={
             "hooks": {
-                "PreToolUse": hook("npx --yes claudekit-hooks run file-guard", "Read|Edit|Write")
+                "PreToolUse": hook(
+                    "npx --yes -p claudekit claudekit-hooks run file-guard", "Read|Edit|Write|Bash"
+                )
             }
         },
-        runs=(Run("go", (read(".env"), "Done.")),),
+        runs=(
+            Run(
+                "go",
+                (read(".env"), bash("cat .env"), bash("echo fine"), "Done."),
+                sees=("Access denied", "fine"),
+                misses=("KEY=1",),
+            ),
+        ),
         files={".env": "KEY=1\n"},
         needs=("npm",),
     ),

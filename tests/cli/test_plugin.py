@@ -206,3 +206,69 @@ async def test_one_that_settings_enable_and_nobody_has_installed_is_listed_as_su
     assert "guard@shop  not installed, though enabled by " in listed
     assert str(path.name) in listed
     assert "other@shop" not in listed
+
+
+def shop(folder: Path, *entries: dict[str, Any], **metadata: str) -> None:
+    """Make a folder a marketplace."""
+    table = {"name": "shop", "plugins": [*entries], "metadata": metadata}
+    write(folder, {".claude-plugin/marketplace.json": table})
+
+
+async def test_what_only_a_marketplace_says_of_a_plugin_is_its_manifest(
+    crow: Crow, here: Here, endpoint: Endpoint, tmp_path: Path
+) -> None:
+    skills = {f"skills/{name}/SKILL.md": f"It is about {name}." for name in ("tea", "rum")}
+    write(tmp_path, skills)
+    entry = {"name": "pots", "source": "./", "strict": False, "skills": ["./skills/tea"], **HOOKS}
+    shop(tmp_path, entry)
+    await here("plugin", "market", "add", str(tmp_path))
+    ended = await here("plugin", "add", "--yes", "pots@shop")
+    assert "hook   PreToolUse: exit 2" in ended.out
+    assert "skills: 1" in ended.out
+    endpoint.play(calls(("LS", {"path": "."})), answer("Refused."))
+    await crow("-p", "go")
+    assert "pots:tea" in str(endpoint.requests[0].body)
+    assert "pots:rum" not in str(endpoint.requests[0].body)
+    assert "blocked without a reason" in str(endpoint.requests[1].body["messages"][-1])
+    assert "pots@shop is as it is there" in (await here("plugin", "update")).out
+
+
+async def test_a_plugins_own_manifest_is_stronger_unless_the_marketplace_says_that_it_is_none(
+    here: Here, market: Path
+) -> None:
+    server = {"command": "python", "args": ["theirs.py"]}
+    manifest = {"name": "guard", "mcpServers": {"notes": {"command": "python", "args": ["own.py"]}}}
+    write(market, {"plugins/guard/.claude-plugin/plugin.json": manifest})
+    for strict, wanted in ((True, "own.py"), (False, "theirs.py")):
+        entry = {"name": "guard", "source": "./plugins/guard", "mcpServers": {"notes": server}}
+        shop(market, {**entry, "strict": strict})
+        await here("plugin", "market", "add", str(market))
+        assert f"server notes: python {wanted}" in (await here("plugin", "add", "guard@shop")).out
+
+
+async def test_servers_of_languages_are_named_where_a_plugin_is_had(
+    here: Here, market: Path
+) -> None:
+    servers = {"lspServers": {"clangd": {"command": "clangd"}}}
+    write(market, {"plugins/lsp/README.md": "Install clangd."})
+    shop(
+        market,
+        {"name": "guard", "source": "./plugins/guard", **servers},
+        {"name": "lsp", "source": "./plugins/lsp", "strict": False, **servers},
+    )
+    await here("plugin", "market", "add", str(market))
+    ended = await here("plugin", "add", "--yes", "guard@shop")
+    assert "language server clangd: Crow starts none" in ended.out
+    alone = await here("plugin", "add", "--yes", "lsp@shop")
+    assert (alone.status, "it brings language servers alone (clangd)" in alone.err) == (1, True)
+    assert "lsp" not in (await here("plugin")).out
+
+
+async def test_a_marketplace_may_say_where_its_plugins_lie(here: Here, market: Path) -> None:
+    bare = {"name": "guard", "source": "guard"}
+    shop(
+        market, bare, {**bare, "name": "same", "source": "./plugins/guard"}, pluginRoot="./plugins"
+    )
+    await here("plugin", "market", "add", str(market))
+    for name in ("guard", "same"):
+        assert "hook   PreToolUse: exit 2" in (await here("plugin", "add", f"{name}@shop")).out

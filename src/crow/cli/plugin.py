@@ -30,6 +30,7 @@ from crow.project.marketplaces import (
     Marketplaces,
     Origin,
     check_plugin,
+    complete,
     digest,
     fetch,
     read_table,
@@ -160,9 +161,18 @@ def runs(plugin: Plugin) -> Iterator[str]:
     for name, server in plugin.servers.items():
         told = server.get("url") or " ".join([server.get("command", ""), *server.get("args", ())])
         yield one_line(f"server {name}: {told.replace(str(plugin.root), '${CLAUDE_PLUGIN_ROOT}')}")
+    for name in plugin.languages:
+        yield one_line(f"language server {name}: Crow starts none")
     for part, number in parts_of(plugin).items():
         if number:
             yield f"{part}: {number}"
+
+
+def check_use(plugin: Plugin) -> None:
+    """Raise `PluginError` for a plugin that would change nothing."""
+    if plugin.languages and not list(counted(plugin)):
+        names = one_line(", ".join(plugin.languages))
+        raise PluginError(f"it brings language servers alone ({names}), and Crow starts none")
 
 
 def add(options: argparse.Namespace, out: Output) -> int:
@@ -186,11 +196,14 @@ def take(
     with TemporaryDirectory() as scratch:
         copy = Path(scratch, name or Path(origin.path or origin.folder or origin.url).stem)
         pinned = fetch(origin, copy)
+        if market:
+            complete(copy, Marketplaces().entry(name, market))
         check_plugin(copy)
         if before is not None and digest(copy) == Installed().known[before.id]["digest"]:
             out.line(f"{before.id} is as it is there")
             return 0
         plugin = read(copy, id_=f"{name}@{market}" if market else "", configured={}, data=copy)
+        check_use(plugin)
         show(plugin, pinned, before, out)
         if not options.yes and not somebody_is_there():
             raise UsageError("there is nobody to ask (crow plugin add --yes does not ask)")

@@ -22,7 +22,7 @@ from typing import Any, cast
 from crow.core.frozen import frozen
 from crow.project.files import write_atomically
 from crow.project.home import state_directory
-from crow.project.plugins import INLINE, PluginError, is_plugin
+from crow.project.plugins import INLINE, MANIFEST, PARTS, STRICT, PluginError, is_plugin
 
 Table = dict[str, Any]
 INDEX = Path(".claude-plugin", "marketplace.json")
@@ -36,6 +36,10 @@ NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 COMMIT = re.compile(r"[0-9a-f]{40}")
 GIT = ("git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
 CACHE = "__pycache__"
+SAID = frozenset(
+    {*PARTS, "hooks", "mcpServers", "lspServers", "outputStyles", "userConfig", STRICT}
+)
+"""What a marketplace may say of a plugin that counts."""
 PATIENCE = 300
 
 
@@ -202,10 +206,19 @@ class Marketplaces:
 
     def origin(self, plugin: str, market: str) -> Origin:
         """Where a plugin of a marketplace is. Raises `PluginError`."""
+        source = self.entry(plugin, market)["source"]
+        if isinstance(source, str) and not source.startswith("."):
+            told: object = read_index(self.folder / market).get("metadata")
+            table = cast(Table, told) if isinstance(told, dict) else {}
+            source = f"{table.get('pluginRoot') or '.'}/{source}"
+        return Origin.in_entry(source, self.known[market])
+
+    def entry(self, plugin: str, market: str) -> Table:
+        """What a marketplace says of a plugin. Raises `PluginError`."""
         entry = self.entries(market).get(plugin)
         if entry is None:
             raise PluginError(f"the marketplace {market!r} has no plugin {plugin!r}")
-        return Origin.in_entry(entry["source"], self.known[market])
+        return entry
 
     def _write(self, known: Mapping[str, Origin]) -> None:
         text = json.dumps({name: each.table for name, each in known.items()}, indent=2)
@@ -229,6 +242,22 @@ def entries(table: Table) -> Iterator[tuple[str, Table]]:
         name = str(each.get("name") or "")
         if NAME.fullmatch(name) and "source" in each:
             yield name, each
+
+
+def complete(copy: Path, entry: Table) -> None:
+    """Write what a marketplace says of a plugin into its manifest.
+
+    The manifest's own word is stronger, unless the entry is said to stand for it: ``strict`` is
+    false.
+    """
+    said = {key: value for key, value in entry.items() if key in SAID}
+    if not said:
+        return
+    path = copy / MANIFEST
+    own = read_table(path)
+    whole = {**own, **said} if entry.get("strict") is False else {**said, **own}
+    path.parent.mkdir(exist_ok=True)
+    write_atomically(path, f"{json.dumps({'name': entry['name'], **whole}, indent=2)}\n")
 
 
 class Installed:

@@ -28,6 +28,9 @@ HOOKS = Path("hooks", "hooks.json")
 SERVERS = ".mcp.json"
 PARTS = ("skills", "commands", "agents")
 STYLES = "output-styles"
+LANGUAGES = ".lsp.json"
+STRICT = "strict"
+"""False where a marketplace's entry stands for the manifest: what it lists is all there is."""
 CLAUDES = Path(".claude", "plugins")
 INLINE = "inline"
 """The marketplace of a plugin that comes from none."""
@@ -48,7 +51,8 @@ class Plugin:
     ``id`` is ``name@marketplace``, ``root`` its folder, ``data`` one that outlives its versions.
     ``options`` are what its user configured, ``secrets`` the names of those that no text may hold.
     ``hooks`` are tables with the file that each stands in; ``parts`` are folders and files of
-    ``skills``, ``commands``, ``agents`` and ``output-styles``; ``servers`` are MCP's.
+    ``skills``, ``commands``, ``agents`` and ``output-styles``; ``servers`` are MCP's, ``languages``
+    the names of language servers, which nobody starts.
     """
 
     id: str
@@ -59,6 +63,7 @@ class Plugin:
     parts: Mapping[str, tuple[Path, ...]] = field(default_factory=dict[str, tuple[Path, ...]])
     servers: Mapping[str, Any] = field(default_factory=Table)
     secrets: frozenset[str] = frozenset()
+    languages: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -167,7 +172,8 @@ def read(root: Path, *, id_: str = "", configured: Mapping[str, Any], data: Path
     kept = data / re.sub(r"[^A-Za-z0-9_-]", "-", id_)
     hooks = tuple(_hooks(root, manifest))
     plugin = Plugin(id_, root, kept, options, hooks, parts, secrets=frozenset(_secrets(manifest)))
-    return replace(plugin, servers=_servers(plugin, manifest))
+    languages = tuple(dict.fromkeys(_languages(root, manifest)))
+    return replace(plugin, servers=_servers(plugin, manifest), languages=languages)
 
 
 def _json(path: Path) -> Table:
@@ -221,7 +227,8 @@ def _parts(root: Path, manifest: Mapping[str, Any], part: str) -> Iterator[Path]
     written: object = manifest.get(part)
     named = cast("list[object]", written) if isinstance(written, list) else [written]
     paths = [path for path in named if isinstance(path, str)]
-    usual = [part] if part == "skills" or not paths else []
+    adds = part == "skills" and manifest.get(STRICT) is not False
+    usual = [part] if adds or not paths else []
     found = (_inside(root, path) for path in (*usual, *paths))
     yield from (path for path in dict.fromkeys(found) if path.is_dir() or path.suffix == ".md")
 
@@ -239,6 +246,18 @@ def _servers(plugin: Plugin, manifest: Mapping[str, Any]) -> Table:
         servers |= cast("Table", table.get("mcpServers", table))
     told = replace(plugin, secrets=frozenset())  # what starts a server is no text
     return {name: _exported(_served(server, told), plugin) for name, server in servers.items()}
+
+
+def _languages(root: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
+    """The names of language servers; what cannot be read has none, for nobody starts them."""
+    written: object = manifest.get("lspServers")
+    named = cast("list[object]", written) if isinstance(written, list) else [written]
+    for each in (LANGUAGES, *named):
+        if isinstance(each, dict):
+            yield from cast("Table", each)
+        elif isinstance(each, str):
+            with suppress(PluginError):
+                yield from _json(_inside(root, each))
 
 
 def _exported(server: Any, plugin: Plugin) -> Any:

@@ -47,7 +47,7 @@ class HookFile:
     """The ``hooks`` table of one file.
 
     ``own`` marks the files of Crow's own. ``once`` says that the ``once`` of its handlers counts.
-    ``plugin`` is the one that brought it.
+    ``plugin`` is the one that brought it, ``skill`` the folder of a skill whose front matter it is.
     """
 
     path: str
@@ -55,6 +55,7 @@ class HookFile:
     own: bool = False
     once: bool = False
     plugin: Plugin | None = None
+    skill: str = ""
 
 
 @frozen

@@ -89,6 +89,16 @@ async def test_the_users_command_for_a_skill_begins_its_hooks_too(stage: Stage, 
     assert len(given(seen)) == 1
 
 
+@pytest.mark.parametrize("args", [{}, {"args": []}])
+async def test_a_skills_hook_finds_its_folder(stage: Stage, home: Path, args: dict[str, Any]):
+    skill(home, on("Stop", "${CLAUDE_SKILL_DIR}/note", **args))
+    folder = home / ".claude/skills/guarded"
+    (folder / "note").write_text('#!/bin/sh\nprintf %s "$CLAUDE_SKILL_DIR" > "$0.in"\n')
+    (folder / "note").chmod(0o755)
+    await run(stage, USE, "Ok.")
+    assert (folder / "note.in").read_text() == str(folder)
+
+
 async def test_a_skill_that_is_used_twice_has_its_hooks_once(stage: Stage, home: Path):
     command, seen = script(stage, "guard")
     skill(home, on("Stop", command))

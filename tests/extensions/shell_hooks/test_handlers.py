@@ -178,6 +178,41 @@ async def test_a_model_that_answers_no_verdict_does_not_consent(stage: Stage, wi
     assert "no verdict" in stage.person.notices
 
 
+@pytest.mark.parametrize(
+    ("answer", "runs", "told"),
+    [
+        ({"decision": "approve", "reason": "fine"}, True, ""),
+        ({"decision": "block", "reason": "bad idea"}, False, "bad idea"),
+        ({"hookSpecificOutput": {"permissionDecision": "allow"}}, True, ""),
+        (
+            {
+                "hookSpecificOutput": {
+                    "permissionDecision": "deny",
+                    "permissionDecisionReason": "no",
+                }
+            },
+            False,
+            "no",
+        ),
+        ({"ok": True, "decision": "block", "reason": "after all"}, False, "after all"),
+        ({"hookSpecificOutput": {"permissionDecision": "ask"}}, False, "gave no verdict"),
+        ({"ok": True, "decision": "perhaps"}, False, "gave no verdict"),
+        ({"decision": ["approve"]}, False, "gave no verdict"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["prompt", "agent"])
+async def test_a_verdict_may_have_the_shape_that_the_authors_prompt_asks_for(
+    stage: Stage, kind: str, answer: Any, runs: bool, told: str
+):
+    prompt = 'Judge $ARGUMENTS. Respond with JSON: {"decision": "approve" or "block"}'
+    handler = {"type": kind, "prompt": prompt, "continueOnBlock": True}
+    stage.handle("PreToolUse", handler)
+    again = [json.dumps(answer)] * 2 if kind == "agent" and "no verdict" in told else []
+    await stage.run(WRITE, json.dumps(answer), *again, "Ok.")
+    assert (stage.cwd / "made.txt").exists() == runs
+    assert told.removeprefix("gave ") in stage.told()
+
+
 async def test_a_tool_of_a_server_is_called_with_values_of_the_input(stage: Stage):
     from crow import tool
 

@@ -27,7 +27,8 @@ CREDENTIAL = re.compile(
 DEPTH = "CROW_HOOK_DEPTH"
 DEEPEST = 3
 HARMLESS = re.compile(r"[\w./@%+=:,~-]*")
-PLACES = ("CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA")
+SKILL = "CLAUDE_SKILL_DIR"
+PLACES = ("CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA", SKILL)
 PLACEHOLDER = re.compile(rf"\$\{{(?:({'|'.join(PLACES)})|user_config\.(\w+))\}}")
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from crow import ModelError, Record, ToolContext
 from crow.extensions.shell_hooks.environment import (
+    SKILL,
     command_line,
     directory,
     environment,
@@ -273,7 +274,8 @@ class Firing:
         env = environment(
             self.ctx.environment, self.project, session.id, self.env_file, effort_of(session)
         )
-        return env if handler.plugin is None else env | of_plugin(handler.plugin)
+        mine = {SKILL: handler.skill} if handler.skill else {}
+        return env | mine | (of_plugin(handler.plugin) if handler.plugin else {})
 
     def _show(self, handler: Handler, body: bytes, printed: RawOutput) -> None:
         if self.watch is not None:

@@ -64,6 +64,7 @@ class Handler:
     own: bool = False
     once: bool = False
     plugin: Plugin | None = None
+    skill: str = ""
     inactive: str = ""
 
     @property
@@ -231,6 +232,7 @@ def _handler(file: HookFile, event: Event, spec: dict[str, Any], text: str, test
         file.own,
         file.once and spec.get("once") is True,
         file.plugin,
+        file.skill,
         _inactive(event, kind, spec),
     )
 

@@ -173,7 +173,8 @@ class ShellHooks:
         if objection := self._objection(ctx, table, plugin):
             await ctx.ui.notify(objection.format(path), severity="warning")
             return
-        file = HookFile(ctx.path, table, once=bool(ctx.skill), plugin=plugin)
+        folder = str(path.parent) if ctx.skill else ""
+        file = HookFile(ctx.path, table, once=bool(ctx.skill), plugin=plugin, skill=folder)
         hooks = brought[ctx.path] = self._like(file if ctx.session.parent is None else sub(file))
         bring(ctx.session, ctx.path, hooks)
         for problem in hooks.warnings:

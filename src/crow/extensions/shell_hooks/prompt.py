@@ -28,6 +28,15 @@ NO_EFFECT = frozenset({"PermissionRequest", "PermissionDenied"})
 STOPS = frozenset({"Stop", "SubagentStop"})
 CLAUDES = frozenset({"haiku", "sonnet", "opus", "inherit"})
 """Models that are meant by kind and not by name: the session's own stands in."""
+WORDS = {
+    "True": True,
+    "approve": True,
+    "allow": True,
+    "False": False,
+    "block": False,
+    "deny": False,
+}
+"""What a model may say: prompts of others ask for the shape of a program's answer."""
 
 
 async def ask_model(handler: Handler, ctx: Context, text: str) -> Outcome:
@@ -75,7 +84,14 @@ def verdict_of(text: str) -> Mapping[str, Any] | None:
     except ValueError:
         return None
     verdict = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
-    return verdict if isinstance(verdict.get("ok"), bool) else None
+    own: object = verdict.get("hookSpecificOutput")
+    inner = cast("dict[str, Any]", own) if isinstance(own, dict) else {}
+    given = (verdict.get("ok"), verdict.get("decision"), inner.get("permissionDecision"))
+    answers = [WORDS.get(str(each)) for each in given if each is not None]
+    if not answers or None in answers:
+        return None
+    reason = verdict.get("reason") or inner.get("permissionDecisionReason")
+    return {**verdict, "ok": all(answers), "reason": reason}
 
 
 def judged(handler: Handler, verdict: Mapping[str, Any]) -> Outcome:

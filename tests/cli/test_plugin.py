@@ -272,3 +272,19 @@ async def test_a_marketplace_may_say_where_its_plugins_lie(here: Here, market: P
     await here("plugin", "market", "add", str(market))
     for name in ("guard", "same"):
         assert "hook   PreToolUse: exit 2" in (await here("plugin", "add", f"{name}@shop")).out
+
+
+async def test_nothing_is_written_through_a_link_of_a_plugins(
+    here: Here, market: Path, tmp_path: Path
+) -> None:
+    index = market / ".claude-plugin/marketplace.json"
+    entry = {"name": "out", "source": "./plugins/link", "skills": ["./s"]}
+    index.write_text(json.dumps({**json.loads(index.read_text()), "plugins": [entry]}))
+    write(market, {"plugins/link/commands/a.md": "A"})
+    (outside := tmp_path / "outside").mkdir()
+    (market / "plugins/link/.claude-plugin").symlink_to(outside)
+    commit(market)
+    await here("plugin", "market", "add", str(market))
+    ended = await here("plugin", "add", "--yes", "out@shop")
+    assert "its folder .claude-plugin is a link" in ended.err
+    assert not [*outside.iterdir()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import field
 from typing import Any, TypeAlias
@@ -79,6 +80,12 @@ def edit(path: str, old: str, new: str) -> Call:
 def read(path: str) -> Call:
     """A file that is read."""
     return Call("Read", {"file_path": path})
+
+
+def verdict(decision: str, **more: str) -> str:
+    """What a hook's model says of a call."""
+    decided = {"hookEventName": "PreToolUse", "permissionDecision": decision, **more}
+    return json.dumps({"hookSpecificOutput": decided})
 
 
 def hook(command: str, matcher: str | None = None, **more: Any) -> list[dict[str, Any]]:
@@ -529,11 +536,9 @@ ENTRIES = (
                 "go",
                 (
                     bash("git push --force origin main"),
-                    '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision":'
-                    ' "deny", "permissionDecisionReason": "Never push by force."}}',
+                    verdict("deny", permissionDecisionReason="Never push by force."),
                     bash("echo fine"),
-                    '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision":'
-                    ' "allow"}}',
+                    verdict("allow"),
                     "Done.",
                 ),
                 sees=("Never push by force.", "fine"),

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.wild.conftest import LIMIT, Place, clone_of
+from tests.wild.conftest import LIMIT, Ended, Place, clone_of
 from tests.wild.entries import ENTRIES, Entry, Run
 
 from crow.testing.endpoint import Endpoint, respond
@@ -52,23 +52,27 @@ async def test_an_entry_does_what_its_author_says(entry: Entry, place: Place) ->
             env = {**run.env, "EVENTS": f"{events.url}/events"}
             ended = await place.run(Run(**{**fields(run), "env": env}))
             sent = [each.raw.decode() for each in place.endpoint.requests[before:]]
-            texts = [json.dumps(json.loads(each), ensure_ascii=False) for each in sent]
-            told = f"{ended.out}\n{ended.err}"
-            print(told)
-            assert ended.status == run.status, told
-            for text in run.sees:
-                assert any(json.dumps(text, ensure_ascii=False)[1:-1] in each for each in texts), (
-                    f"the model is never told {text!r}",
-                    results(texts),
-                )
-            for text in run.misses:
-                assert not any(text in each for each in texts), results(texts)
-            for text in run.told:
-                assert text in told
+            check(run, ended, [json.dumps(json.loads(each), ensure_ascii=False) for each in sent])
         for name, text in entry.leaves.items():
             assert text in await left(place, name, events), name
     for name in entry.lacks:
         assert not place.at(name).exists(), name
+
+
+def check(run: Run, ended: Ended, texts: list[str]) -> None:
+    """Hold what a run did against what is expected of it; ``texts`` are the model's requests."""
+    told = f"{ended.out}\n{ended.err}"
+    assert ended.status == run.status, told
+    for text in run.sees:
+        written = json.dumps(text, ensure_ascii=False)[1:-1]
+        assert any(written in each for each in texts), (
+            f"the model misses {text!r}",
+            results(texts),
+        )
+    for text in run.misses:
+        assert not any(text in each for each in texts), results(texts)
+    for text in run.told:
+        assert text in told
 
 
 def fields(run: Run) -> dict[str, Any]:
@@ -88,9 +92,9 @@ async def left(place: Place, name: str, events: Events) -> str:
             return told(events)
         case ["git", *words]:
             command = ["git", *(words or ["status", "--short"])]
-            return subprocess.run(
-                command, cwd=place.project, capture_output=True, text=True, check=True
-            ).stdout
+            return await asyncio.to_thread(
+                subprocess.check_output, command, cwd=place.project, text=True
+            )
         case ["sqlite", path]:
             with sqlite3.connect(place.at(path)) as database:
                 return "\n".join(database.iterdump())

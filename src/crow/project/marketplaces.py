@@ -254,6 +254,8 @@ def complete(copy: Path, entry: Table) -> None:
     if not said:
         return
     path = copy / MANIFEST
+    if path.parent.is_symlink():  # nothing is written outside of the copy
+        raise PluginError(f"its folder {path.parent.name} is a link")
     own = read_table(path)
     whole = {**own, **said} if entry.get("strict") is False else {**said, **own}
     path.parent.mkdir(exist_ok=True)

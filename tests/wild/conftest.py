@@ -8,13 +8,14 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.wild.entries import Call, Entry, Reply, Run
+from tests.wild.entries import GIT, Call, Entry, Reply, Run
 
+from crow.testing import FakeEditor
 from crow.testing.endpoint import USAGE, Endpoint, Response, delta, stream
 
 ROOT = Path(__file__).parents[2]
@@ -25,7 +26,6 @@ TOOLS = "Bash,Edit,Write,Read,Skill,Agent,WebSearch,EnterPlanMode"
 LIMIT = 90
 INSTALLERS = ("description", "supportingFiles")
 """What is for the program that copies hooks, and does not come into settings."""
-GIT = ("git", "-c", "user.name=A", "-c", "user.email=a@b", "-c", "init.defaultBranch=main")
 
 
 class Ended:
@@ -47,14 +47,11 @@ class Place:
 
     async def crow(self, *argv: str, feed: str | None = None, **env: str) -> Ended:
         """Run the command in the project."""
-        own = {"CROW_BASE_URL": self.endpoint.url, "CROW_MODEL": "scripted", "CROW_API_KEY": "k"}
-        path = os.pathsep.join([str(ROOT / ".uv/bin"), str(Path(sys.executable).parent)])
-        npm = {"npm_config_cache": str(CLONES / ".npm"), "npm_config_update_notifier": "false"}
         process = await asyncio.create_subprocess_exec(
             CROW,
             *argv,
             cwd=self.project,
-            env={**os.environ, **own, **npm, **env, "PATH": f"{os.environ['PATH']}:{path}"},
+            env=self.env(env),
             stdin=asyncio.subprocess.DEVNULL if feed is None else asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -66,6 +63,12 @@ class Place:
             if process.returncode is None:
                 process.kill()
         return Ended(process.returncode, out, err)
+
+    def env(self, more: dict[str, str]) -> dict[str, str]:
+        """The environment of the command."""
+        own = {"CROW_BASE_URL": self.endpoint.url, "CROW_MODEL": "scripted", "CROW_API_KEY": "k"}
+        npm = {"npm_config_cache": str(CLONES / ".npm"), "npm_config_update_notifier": "false"}
+        return {**os.environ, **own, **npm, **more}
 
     async def prepare(self, entry: Entry, clone: Path) -> None:
         """Install an entry as its README says."""
@@ -80,6 +83,8 @@ class Place:
             path = self.project / ".claude" / "settings.json"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(settings))
+        if GIT not in entry.first:
+            (self.project / ".git").mkdir()
         for command in entry.first:
             self.shell(command)
         for plugin in entry.plugins:
@@ -99,13 +104,25 @@ class Place:
             command, shell=True, cwd=self.project, check=True, capture_output=True, timeout=300
         )
 
-    async def run(self, run: Run) -> Ended:
+    async def run(self, run: Run, **more: str) -> Ended:
         """Prompt, and play what the model says."""
+        env = {**run.env, **more}
+        env = {name: text.replace("$EVENTS", more["EVENTS"]) for name, text in env.items()}
         self.endpoint.play(*[response(each) for each in run.replies])
+        if run.person:
+            return await self.ask(run, env)
         if run.then:
             lines = "".join(map(asked, (run.prompt, *run.then)))
-            return await self.crow(*STREAM, *ALLOWED, *run.argv, feed=lines, **run.env)
-        return await self.crow("-p", run.prompt, *ALLOWED, *run.argv, **run.env)
+            return await self.crow(*STREAM, *ALLOWED, *run.argv, feed=lines, **env)
+        return await self.crow("-p", run.prompt, *ALLOWED, *run.argv, **env)
+
+    async def ask(self, run: Run, env: dict[str, str]) -> Ended:
+        """Prompt in an editor, whose person answers."""
+        editor = FakeEditor(permissions=[run.person])
+        async with editor.spawned(CROW, "acp", env=self.env(env), cwd=self.project):
+            session = await editor.new_session(str(self.project))
+            await editor.prompt(session, run.prompt)
+        return Ended(0, b"", b"")
 
 
 ALLOWED = ("--allowedTools", TOOLS)
@@ -158,3 +175,13 @@ def clone_of(repository: str) -> Path:
     if not clone.is_dir():
         pytest.skip(f"needs a clone of github.com/{repository} in {CLONES / repository}")
     return clone
+
+
+@pytest.fixture
+async def place(home: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Place]:
+    """A home in which Claude Code has been, with a project."""
+    monkeypatch.setenv("PATH", f"{os.environ['PATH']}:{ROOT / '.uv/bin'}")
+    (home / ".claude").mkdir()
+    (home / "project").mkdir()
+    async with Endpoint() as endpoint:
+        yield Place(home, endpoint)

@@ -26,7 +26,8 @@ class Run:
     """A prompt, what the model says in turn, and what has to come of it.
 
     ``sees`` are texts that the model is sent, each in one request at least; ``misses`` are in none.
-    ``told`` are texts for the person, ``then`` are further prompts in the same process.
+    ``told`` are texts for the person, ``then`` are further prompts in the same process,
+    ``person`` is what the person of an editor answers.
     """
 
     prompt: str
@@ -38,6 +39,7 @@ class Run:
     env: dict[str, str] = field(default_factory=dict[str, str])
     status: int = 0
     then: tuple[str, ...] = ()
+    person: str = ""
 
 
 @frozen
@@ -82,10 +84,10 @@ def read(path: str) -> Call:
     return Call("Read", {"file_path": path})
 
 
-def verdict(decision: str, **more: str) -> str:
-    """What a hook's model says of a call."""
-    decided = {"hookEventName": "PreToolUse", "permissionDecision": decision, **more}
-    return json.dumps({"hookSpecificOutput": decided})
+def decision(what: str, why: str) -> str:
+    """What a model says that is asked for the answer of a program."""
+    told = {"permissionDecision": what, "permissionDecisionReason": why}
+    return json.dumps({"hookSpecificOutput": {"hookEventName": "PreToolUse", **told}})
 
 
 def hook(command: str, matcher: str | None = None, **more: Any) -> list[dict[str, Any]]:
@@ -147,8 +149,10 @@ ENTRIES = (
                     "Hi from below.",
                     bash("false"),
                     "Done.",
+                    "A summary.",
                 ),
                 sees=("Hi from below.",),
+                then=("/compact",),
                 env={"CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS": "30000"},
             ),
         ),
@@ -162,6 +166,7 @@ ENTRIES = (
             "logs/subagent_stop.json": '"hook_event_name": "SubagentStop"',
             "logs/stop.json": '"stop_hook_active": false',
             "logs/chat.json": "remember me",
+            "logs/pre_compact.json": '"trigger": "manual"',
             "logs/session_end.json": '"hook_event_name": "SessionEnd"',
         },
     ),
@@ -220,10 +225,7 @@ ENTRIES = (
         needs=("uv",),
         runs=(Run("go", (bash("echo fine"), "Done.")),),
         leaves={
-            "events": (
-                "SessionStart UserPromptSubmit PreToolUse PostToolUse Stop+chat SessionEnd"
-                " model=scripted"
-            )
+            "events": ("SessionStart UserPromptSubmit PreToolUse PostToolUse Stop+chat SessionEnd")
         },
     ),
     Entry(
@@ -267,10 +269,16 @@ ENTRIES = (
         runs=(
             Run(
                 "go",
-                (bash("rm -rf nothing"), write("a.js", "console.log(1)\n"), "Done."),
-                told=("Dangerous rm command detected", "Console.log"),
+                (
+                    bash("rm -rf nothing"),
+                    read("a.js"),
+                    edit("a.js", "0", "console.log(1)"),
+                    "Done.",
+                ),
+                told=("Dangerous rm command detected", "Console.log detected"),
             ),
         ),
+        files={"a.js": "0\n"},
         leaves={"a.js": "console.log(1)"},
     ),
     Entry(
@@ -396,7 +404,7 @@ ENTRIES = (
         first=(GIT,),
         needs=("node",),
         runs=(Run("go", (write("a.txt", "x\n"), "Done.")),),
-        leaves={"git": "A  a.txt"},
+        leaves={"git status --short": "A  a.txt"},
     ),
     Entry(
         "session-logger, asynchronous",
@@ -416,9 +424,10 @@ ENTRIES = (
             Run(
                 "go",
                 (bash("echo fine"), "Then not."),
-                sees=("locked", "delete"),
-                misses=("fine\\n",),
+                sees=("instructions-audit locked this session",),
+                told=("instructions-audit locked this session",),
                 then=("go on",),
+                status=1,
             ),
         ),
     ),
@@ -461,21 +470,6 @@ ENTRIES = (
         first=("chmod +x ~/.claude/ccnotify/ccnotify.py",),
         runs=(Run("remember me", ("Done.",)),),
         leaves={"sqlite ~/.claude/ccnotify/ccnotify.db": "remember me"},
-    ),
-    Entry(
-        "britfix",
-        "Talieisin/britfix",
-        copies={".": "~/britfix"},
-        settings={"hooks": {"PostToolUse": hook("~/britfix/run-hook.sh", "Write|Edit")}},
-        needs=("uv",),
-        runs=(
-            Run(
-                "go",
-                (write("a.md", "The color of behavior.\n"), "Done."),
-                env={"UV_PYTHON_PREFERENCE": "system"},
-            ),
-        ),
-        leaves={"a.md": "The colour of behaviour.\n"},
     ),
     Entry(
         "tdd-gate",
@@ -536,9 +530,9 @@ ENTRIES = (
                 "go",
                 (
                     bash("git push --force origin main"),
-                    verdict("deny", permissionDecisionReason="Never push by force."),
+                    decision("deny", "Never push by force."),
                     bash("echo fine"),
-                    verdict("allow"),
+                    decision("allow", ""),
                     "Done.",
                 ),
                 sees=("Never push by force.", "fine"),
@@ -574,27 +568,6 @@ ENTRIES = (
         ),
     ),
     Entry(
-        "file-guard of claudekit",
-        "carlrannaberg/claudekit",
-        settings={
-            "hooks": {
-                "PreToolUse": hook(
-                    "npx --yes -p claudekit claudekit-hooks run file-guard", "Read|Edit|Write|Bash"
-                )
-            }
-        },
-        runs=(
-            Run(
-                "go",
-                (read(".env"), bash("cat .env"), bash("echo fine"), "Done."),
-                sees=("Access denied", "fine"),
-                misses=("KEY=1",),
-            ),
-        ),
-        files={".env": "KEY=1\n"},
-        needs=("npm",),
-    ),
-    Entry(
         "quality check of TypeScript",
         "bartolli/claude-code-typescript-hooks",
         copies={".claude/hooks": ".claude/hooks"},
@@ -616,6 +589,73 @@ ENTRIES = (
                 sees=("TypeScript",),
             ),
         ),
+    ),
+    Entry(
+        "quality of code, by directory",
+        "decider/claude-hooks",
+        copies={"hooks": "hooks", ".claude/hooks.json": ".claude/hooks.json"},
+        settings=".claude/settings.json",
+        runs=(
+            Run(
+                "go",
+                (write("a.py", f"x = '{'y' * 200}'\n"), "Done."),
+                sees=("line",),
+            ),
+        ),
+    ),
+    Entry(
+        "seventeen hooks for one's home",
+        "webdevtodayjason/claude-hooks",
+        copies={"hooks": "~/.claude/hooks", "settings.example.json": "~/.claude/settings.json"},
+        first=("chmod +x ~/.claude/hooks/*.py", GIT),
+        runs=(
+            Run(
+                "go",
+                (
+                    write("schema.sql", "CREATE TABLE crows (id int);\n"),
+                    bash('git commit --allow-empty -m "x"'),
+                    write("notes.txt", "fine\n"),
+                    "Done.",
+                    "Reviewed.",
+                ),
+                sees=(
+                    "Please review these items before ending the session.",
+                    "Database schema validation failed!",
+                    "Commit message validation failed!",
+                ),
+            ),
+        ),
+        leaves={"notes.txt": "fine"},
+        lacks=("schema.sql",),
+    ),
+    Entry(
+        "session summary",
+        "Dev-GOM/claude-code-marketplace",
+        plugins=("plugins/hook-session-summary",),
+        files={"b.txt": "old\n"},
+        needs=("node",),
+        runs=(
+            Run(
+                "go",
+                (write("a.txt", "x"), read("b.txt"), edit("b.txt", "old", "new"), "Done."),
+            ),
+        ),
+        leaves={".session-summary.md": "a.txt"},
+    ),
+    Entry(
+        "notice on Slack that somebody is waited for",
+        KARAN,
+        plugins=("plugins/notify-permission",),
+        needs=("node",),
+        runs=(
+            Run(
+                "go",
+                (bash("touch made"), "Then not."),
+                person="reject_once",
+                env={"CCH_SLA_WEBHOOK": "$EVENTS"},
+            ),
+        ),
+        leaves={"events": "Claude needs permission (Bash)"},
     ),
     Entry(
         "everything-claude-code",

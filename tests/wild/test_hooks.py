@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.wild.conftest import LIMIT, Ended, Place, clone_of
+from tests.wild.conftest import LIMIT, Place, clone_of
 from tests.wild.entries import ENTRIES, Entry, Run
 
 from crow.testing.endpoint import Endpoint, Received, Response, respond

@@ -10,14 +10,15 @@ class Offer:
     """A plugin of a marketplace.
 
     ``brings`` is what `crow plugin` lists. ``said`` is the one line for the person that there may
-    be, which names what they can do; ``refused`` why there is nothing to have.
+    be, which names what they can do; ``refused`` why there is nothing to have. ``untyped``
+    are commands that are not typed: they go on by themselves, or have an awk's ``$1``.
     """
 
     name: str
     brings: str = ""
     said: str = ""
     refused: str = ""
-    far: bool = False
+    untyped: tuple[str, ...] = ()
 
 
 OFFERS: dict[str, tuple[Offer, ...]] = {
@@ -25,7 +26,7 @@ OFFERS: dict[str, tuple[Offer, ...]] = {
         Offer("agent-sdk-dev", "1 command, 2 agents"),
         Offer("claude-opus-4-5-migration", "1 skill"),
         Offer("code-review", "1 command"),
-        Offer("commit-commands", "3 commands"),
+        Offer("commit-commands", "3 commands", untyped=("commit-commands:clean_gone",)),
         Offer("explanatory-output-style", "1 hook"),
         Offer("feature-dev", "1 command, 3 agents"),
         Offer("frontend-design", "1 skill"),
@@ -33,7 +34,7 @@ OFFERS: dict[str, tuple[Offer, ...]] = {
         Offer("learning-output-style", "1 hook"),
         Offer("plugin-dev", "7 skills, 1 command, 3 agents"),
         Offer("pr-review-toolkit", "1 command, 6 agents"),
-        Offer("ralph-wiggum", "1 hook, 3 commands"),
+        Offer("ralph-wiggum", "1 hook, 3 commands", untyped=("ralph-wiggum:ralph-loop",)),
         Offer("security-guidance", "6 hooks"),
     ),
     "anthropics/claude-plugins-official": (
@@ -48,9 +49,9 @@ OFFERS: dict[str, tuple[Offer, ...]] = {
         Offer("laravel-boost", "1 server", said="there is no program or directory 'php'"),
         Offer("mcp-server-dev", "3 skills"),
         Offer("math-olympiad", "1 skill"),
-        Offer("playwright", "1 server", far=True),
+        Offer("playwright", "1 server"),
         Offer("plugin-dev", "7 skills, 1 command, 3 agents"),
-        Offer("ralph-loop", "1 hook, 3 commands"),
+        Offer("ralph-loop", "1 hook, 3 commands", untyped=("ralph-loop:ralph-loop",)),
         Offer("receipts", "1 skill"),
         Offer("session-report", "1 skill"),
         Offer("security-guidance", "9 hooks"),
@@ -75,5 +76,5 @@ OFFERS: dict[str, tuple[Offer, ...]] = {
         Offer("aichat", "1 hook, 2 skills, 1 command, 1 agent"),
     ),
     "karanb192/claude-code-hooks": (Offer("bounty-board"), Offer("context-hogs")),
-    "trailofbits/skills": (Offer("ask-questions-if-underspecified"), Offer("differential-review")),
+    "trailofbits/skills": (Offer("differential-review"), Offer("static-analysis")),
 }

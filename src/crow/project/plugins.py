@@ -35,8 +35,10 @@ CLAUDES = Path(".claude", "plugins")
 INLINE = "inline"
 """The marketplace of a plugin that comes from none."""
 ROOT, DATA = "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"
+_ELSE = r"(?::-(?:[^{}]|\{[^{}]*\})*)?"  # what a shell takes where a variable is not set
 _PLACEHOLDER = (
-    rf"\$\{{(?:(?P<name>CLAUDE_\w+)|user_config\.(?P<option>[\w-]+))\}}|\$(?P<bare>{ROOT})\b"
+    rf"\$\{{(?:(?P<name>CLAUDE_\w+){_ELSE}|user_config\.(?P<option>[\w-]+))\}}"
+    rf"|\$(?P<bare>{ROOT})\b"
 )
 
 

@@ -10,7 +10,7 @@ REAL := .real/.installed
 DOCS := .docs/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test chaos real clients conformance explore fleet check format cover bench bench-peers bench-fleet bench-quick pictures man docs build clean
+.PHONY: help install demo test chaos real clients conformance wild explore fleet check format cover bench bench-peers bench-fleet bench-quick pictures man docs build clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ clients: install  ## Drive Crow with clients that others wrote; what is not ther
 
 conformance: install  ## Hold the MCP client against the official suites, installed from npm once
 	@$(BIN)/pytest -n2 -m 'node or slow' tests/extensions/mcp/test_conformance.py $(ARGS)
+
+wild: install  ## Drive public collections of hooks and plugins, of which clones lie in .wild
+	@PATH="$$PATH:$(CURDIR)/.uv/bin" $(BIN)/pytest -n2 -m slow tests/wild $(ARGS)
 
 explore: install  ## Play thousands of random scenes of misbehaving hooks, other ones each time
 	@CROW_EXPLORE=1 $(BIN)/pytest -n0 -m slow tests/core/test_harm.py $(ARGS)
@@ -103,4 +106,4 @@ build: install  ## Build the wheel and the source archive into dist/
 	@PATH="$$PATH:$(CURDIR)/.uv/bin" uv build
 
 clean:  ## Remove what was installed, built or cached here
-	@rm -rf .venv .uv .real .docs .peers .clients build docs/api dist htmlcov .coverage .coverage.* .hypothesis .pytest_cache .ruff_cache .import_linter_cache
+	@rm -rf .venv .uv .real .docs .peers .clients .wild build docs/api dist htmlcov .coverage .coverage.* .hypothesis .pytest_cache .ruff_cache .import_linter_cache

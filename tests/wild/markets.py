@@ -12,6 +12,7 @@ class Offer:
     ``brings`` is what `crow plugin` lists. ``said`` is the one line for the person that there may
     be, which names what they can do; ``refused`` why there is nothing to have. ``untyped``
     are commands that are not typed: they go on by themselves, or have an awk's ``$1``.
+    ``tool`` is one of a server's, of which the first request tells.
     """
 
     name: str
@@ -19,6 +20,7 @@ class Offer:
     said: str = ""
     refused: str = ""
     untyped: tuple[str, ...] = ()
+    tool: str = ""
 
 
 OFFERS: dict[str, tuple[Offer, ...]] = {
@@ -49,7 +51,7 @@ OFFERS: dict[str, tuple[Offer, ...]] = {
         Offer("laravel-boost", "1 server", said="there is no program or directory 'php'"),
         Offer("mcp-server-dev", "3 skills"),
         Offer("math-olympiad", "1 skill"),
-        Offer("playwright", "1 server"),
+        Offer("playwright", "1 server", tool="mcp__plugin_playwright_playwright__browser_navigate"),
         Offer("plugin-dev", "7 skills, 1 command, 3 agents"),
         Offer("ralph-loop", "1 hook, 3 commands", untyped=("ralph-loop:ralph-loop",)),
         Offer("receipts", "1 skill"),

@@ -107,6 +107,7 @@ async def begun(place: Place, offer: Offer) -> list[str]:
     """What can be typed behind a slash of a plugin in a new session."""
     ended = await prompts(place, ["Done."], "hello")
     check_said(ended, offer)
+    assert offer.tool in place.endpoint.requests[-1].raw.decode()
     first = json.loads(ended.out.splitlines()[0])
     return [name for name in first["slash_commands"] if name.startswith(f"{offer.name}:")]
 

@@ -10,7 +10,7 @@ REAL := .real/.installed
 DOCS := .docs/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test chaos real clients conformance wild explore fleet check format cover bench bench-peers bench-fleet bench-quick pictures man docs build clean
+.PHONY: help install demo test chaos real clients wild conformance explore fleet check format cover bench bench-peers bench-fleet bench-quick pictures man docs build clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,11 +43,11 @@ real: install $(REAL)  ## Drive Crow with a real model, a small one inside a whe
 clients: install  ## Drive Crow with clients that others wrote; what is not there is skipped
 	@PATH="$$PATH:$(CURDIR)/.uv/bin" $(BIN)/pytest -n2 -m clients tests/clients $(ARGS)
 
+wild: install  ## Drive entries of public hook collections, from clones in .wild (OWNER/NAME)
+	@$(BIN)/pytest -n2 -m slow tests/wild $(ARGS)
+
 conformance: install  ## Hold the MCP client against the official suites, installed from npm once
 	@$(BIN)/pytest -n2 -m 'node or slow' tests/extensions/mcp/test_conformance.py $(ARGS)
-
-wild: install  ## Drive public collections of hooks and plugins, of which clones lie in .wild
-	@PATH="$$PATH:$(CURDIR)/.uv/bin" $(BIN)/pytest -n2 -m slow tests/wild $(ARGS)
 
 explore: install  ## Play thousands of random scenes of misbehaving hooks, other ones each time
 	@CROW_EXPLORE=1 $(BIN)/pytest -n0 -m slow tests/core/test_harm.py $(ARGS)

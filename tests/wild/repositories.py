@@ -1,6 +1,7 @@
 """The repositories that the entries and plugins are from, and the commits that they were driven at.
 
-``python -m tests.wild.repositories`` prints what clones them into the current directory.
+In ``.wild``, or wherever ``CROW_WILD`` points, ``PYTHONPATH=.. ../.venv/bin/python -m
+tests.wild.repositories | sh`` has them. They are programs of others, and run as you: read them first.
 """
 
 from __future__ import annotations

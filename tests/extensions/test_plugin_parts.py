@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from crow import Agent
 from crow.core.messages import text_of
+from crow.events import Notice
 from crow.extensions import (
     CommandsHook,
     PermissionsHook,
@@ -20,7 +21,7 @@ from crow.extensions import (
     SystemPromptHook,
 )
 from crow.project.plugins import Plugin, fill_placeholders, matching_names, read
-from crow.testing import ScriptedModel, call
+from crow.testing import ScriptedModel, ScriptedUser, call
 
 SECRET = {"key": {"type": "string", "sensitive": True}, "depth": {"default": 2}, "none": {}}
 
@@ -172,6 +173,17 @@ async def test_an_agent_that_two_plugins_have_is_answered_with_both(house: House
     assert said == "there is no sub-agent 'looker'; there are: p:looker, q:looker"
 
 
+async def test_nobody_is_told_what_of_a_plugins_agent_has_no_effect(house: House):
+    front = "name: looker\ndescription: Looks\nmemory: user\nskills: [nowhere]\ninitialPrompt: Go"
+    house.plugin("p", agents__looker=f"---\n{front}\n---\nLook.")
+    task = call("Agent", description="x", prompt="Do", subagent_type="looker")
+    agent = house.agent(task, "Seen.", "Ok.", allow=["Agent"])
+    user = ScriptedUser()
+    session = await agent.new_session(house.project, client=user)
+    await agent.prompt(session, "Go")
+    assert [each.text for each in user.told if isinstance(each, Notice)] == []
+
+
 NAME = st.lists(st.sampled_from("abc"), min_size=1, max_size=3).map(":".join)
 
 
@@ -194,14 +206,16 @@ def test_a_name_means_itself_or_whatever_ends_with_it_and_nothing_else(
 async def test_placeholders_stand_for_the_plugins_folders_and_options(house: House):
     text = (
         "${CLAUDE_PLUGIN_ROOT} $CLAUDE_PLUGIN_ROOT ${CLAUDE_PLUGIN_DATA} ${CLAUDE_PROJECT_DIR} "
-        "${user_config.depth} ${user_config.none} ${user_config.key} ${HOME} $CLAUDE_PLUGIN_ROOTS"
+        "${user_config.depth} ${user_config.none} ${user_config.key} ${HOME} $CLAUDE_PLUGIN_ROOTS "
+        "${CLAUDE_PLUGIN_ROOT:-$HOME/x} ${CLAUDE_PLUGIN_ROOT:-${HOME}/x}/y ${CLAUDE_ELSE:-a}"
     )
     root = house.plugin("p", {"userConfig": SECRET}, commands__fix=text)
     agent = house.agent("Ok.", configured={"p@inline": {"options": {"key": "sesame", "depth": 3}}})
     data = house.top / "data/p-inline"
     assert await house.say("/fix", agent) == (
         f"{root} {root} {data} {house.project} 3 ${{user_config.none}} "
-        "[key is a secret of the plugin p: texts cannot have it] ${HOME} $CLAUDE_PLUGIN_ROOTS"
+        "[key is a secret of the plugin p: texts cannot have it] ${HOME} $CLAUDE_PLUGIN_ROOTS "
+        f"{root} {root}/y ${{CLAUDE_ELSE:-a}}"
     )
     assert data.is_dir()
 

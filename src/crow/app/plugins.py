@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from crow.app.loading import in_a_line
 from crow.app.rules import place_of
 from crow.project.home import state_directory
-from crow.project.plugins import Plugin, PluginError, installed, is_plugin, read
+from crow.project.plugins import MANIFEST, Plugin, PluginError, installed, is_plugin, listed, read
 from crow.project.settings import HookFile, HookSettings
 from crow.settings import Settings, Source
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from crow.project.elsewhere import Brought
 
 FOLDER = Path(".crow", "plugins")
+KEPT = Path(".claude", "plugins", "data")
+"""Where what Claude Code has installed keeps its data."""
 OTHERS = ("codex", "opencode", "pi", "cursor")
 THEIRS = (".codex", ".config/opencode", ".opencode", ".pi", ".cursor")
 """Where other agents keep things in a home."""
@@ -35,7 +37,9 @@ def plugins_of(settings: Settings) -> tuple[list[Plugin], list[str]]:
     problems: list[str] = []
     for id_, root, data in _places(settings):
         try:
-            plugin = read(root, id_=id_, configured=settings.plugin_configs, data=data)
+            bare = data == Path.home() / KEPT and not (root / MANIFEST).exists()
+            said = listed(Path.home(), id_) if bare else {}
+            plugin = read(root, id_=id_, configured=settings.plugin_configs, data=data, said=said)
         except (PluginError, OSError) as error:
             problems.append(f"the plugin {id_ or root} is left out: {in_a_line(error)}")
             continue
@@ -58,9 +62,8 @@ def _places(settings: Settings) -> Iterator[tuple[str, Path, Path]]:
     """Ids, where they are known, with the folders and where data is kept."""
     home, data = Path.home(), state_directory() / "plugins"
     if any(settings.enabled_plugins.values()):
-        kept = home / ".claude" / "plugins" / "data"
         for id_, root in installed(home, settings.enabled_plugins, settings.project):
-            yield id_, root, kept
+            yield id_, root, home / KEPT
     for entry in settings.plugins:
         yield "", Path(place_of(entry)), data
     ids = added(home)

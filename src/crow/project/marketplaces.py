@@ -22,10 +22,9 @@ from typing import Any, cast
 from crow.core.frozen import frozen
 from crow.project.files import write_atomically
 from crow.project.home import state_directory
-from crow.project.plugins import INLINE, MANIFEST, PARTS, STRICT, PluginError, is_plugin
+from crow.project.plugins import INDEX, INLINE, MANIFEST, PARTS, STRICT, PluginError, is_plugin
 
 Table = dict[str, Any]
-INDEX = Path(".claude-plugin", "marketplace.json")
 OURS = Path(".crow", "plugins")
 """Where plugins lie below the user's home."""
 RECORD = "installed.json"

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from crow.core.hooks.context import Context
 
 Table = dict[str, Any]
+INDEX = Path(".claude-plugin", "marketplace.json")
 MANIFEST = Path(".claude-plugin", "plugin.json")
 HOOKS = Path("hooks", "hooks.json")
 SERVERS = ".mcp.json"
@@ -35,8 +36,10 @@ CLAUDES = Path(".claude", "plugins")
 INLINE = "inline"
 """The marketplace of a plugin that comes from none."""
 ROOT, DATA = "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"
+_ELSE = r"(?::-(?:[^{}]|\{[^{}]*\})*)?"  # what a shell takes where a variable is not set
 _PLACEHOLDER = (
-    rf"\$\{{(?:(?P<name>CLAUDE_\w+)|user_config\.(?P<option>[\w-]+))\}}|\$(?P<bare>{ROOT})\b"
+    rf"\$\{{(?:(?P<name>CLAUDE_\w+){_ELSE}|user_config\.(?P<option>[\w-]+))\}}"
+    rf"|\$(?P<bare>{ROOT})\b"
 )
 
 
@@ -143,25 +146,43 @@ def installed(home: Path, enabled: Mapping[str, Any], project: str) -> Iterator[
         return
 
 
+def listed(home: Path, id_: str) -> Table:
+    """What a marketplace of Claude Code's says of a plugin; nothing where none can be read."""
+    name, _, market = id_.rpartition("@")
+    index = home / CLAUDES / "marketplaces" / market / INDEX
+    with suppress(PluginError, TypeError):
+        for entry in _json(index).get("plugins", ()):
+            if isinstance(entry, dict) and cast("Table", entry).get("name") == name:
+                return cast("Table", entry)
+    return {}
+
+
 def _place(places: Any, project: str) -> Path | None:
     """Where a plugin is installed for a project; None where it is not."""
-    listed = cast("list[Table]", places if isinstance(places, list) else [places])
+    every = cast("list[Table]", places if isinstance(places, list) else [places])
     for wanted in (project, None):
-        for place in listed:
+        for place in every:
             if place.get("projectPath") == wanted and isinstance(place.get("installPath"), str):
                 return Path(place["installPath"])
     return None
 
 
-def read(root: Path, *, id_: str = "", configured: Mapping[str, Any], data: Path) -> Plugin:
+def read(
+    root: Path,
+    *,
+    id_: str = "",
+    configured: Mapping[str, Any],
+    data: Path,
+    said: Mapping[str, Any] | None = None,
+) -> Plugin:
     """The plugin in a folder. Raises `PluginError`.
 
     ``configured`` maps ids to what their users configured, as ``{"options": {...}}``. ``data`` is
-    the folder for what plugins keep.
+    the folder for what plugins keep. ``said`` stands in for a manifest that is not there.
     """
     if not root.is_dir():
         raise PluginError("there is no such folder")
-    manifest = _json(_inside(root, MANIFEST)) if (root / MANIFEST).exists() else {}
+    manifest = _json(_inside(root, MANIFEST)) if (root / MANIFEST).exists() else {**(said or {})}
     name = str(manifest.get("name") or root.name)
     id_ = id_ or f"{name}@{INLINE}"
     given: object = configured.get(id_)

@@ -198,6 +198,35 @@ async def test_plugins_that_claude_code_has_installed_run_where_they_are_enabled
     assert await ran(stage) == ["mine"]  # installed for this project, which counts before
 
 
+@pytest.mark.parametrize("fault", ["", "no manifest"])
+async def test_what_only_a_marketplace_of_claude_codes_says_of_a_plugin_counts(
+    stage: Stage, shop: Path, fault: str
+):
+    folder = shop / ".claude/plugins"
+    manifest = folder / "cache/shop/two/1/.claude-plugin/plugin.json"
+    manifest.unlink(missing_ok=True)
+    entry = {"name": "two", "source": "./", "hooks": {"Stop": [{"hooks": [noting("said")]}]}}
+    index = folder / "marketplaces/shop/.claude-plugin/marketplace.json"
+    index.parent.mkdir(parents=True)
+    index.write_text("[" if fault else json.dumps({"name": "shop", "plugins": [1, entry]}))
+    settings(shop / ".claude/settings.json", enabledPlugins={"two@shop": True})
+    assert await ran(stage) == (["two"] if fault else ["said", "two"])
+
+
+async def test_what_it_says_of_one_that_crow_has_itself_was_never_agreed_to(
+    stage: Stage, shop: Path
+):
+    root = plugin(shop / ".crow/plugins/guard", noting("guard"), event="Stop")
+    (root / ".claude-plugin/plugin.json").unlink()
+    record = {"guard@shop": {"folder": "guard", "origin": {}, "digest": ""}}
+    (root.parent / "installed.json").write_text(json.dumps(record))
+    entry = {"name": "guard", "source": "./", "hooks": {"Stop": [{"hooks": [noting("said")]}]}}
+    index = shop / ".claude/plugins/marketplaces/shop/.claude-plugin/marketplace.json"
+    index.parent.mkdir(parents=True)
+    index.write_text(json.dumps({"name": "shop", "plugins": [entry]}))
+    assert await ran(stage) == ["guard"]
+
+
 async def test_a_project_turns_on_installed_plugins_once_it_is_trusted(stage: Stage, shop: Path):
     settings(stage.cwd / ".claude/settings.json", enabledPlugins={"two@shop": True})
     assert await ran(stage) == []

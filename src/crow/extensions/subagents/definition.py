@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -30,7 +30,7 @@ class Definition:
     ``description`` tells the model when to call it. ``tools`` are the ones it may have, None for
     all; ``without`` are taken from these (``*`` stands for anything: ``mcp__git__*``). ``model``
     is empty where it has that of its caller. ``front_matter`` is all that its file says; hooks see
-    it when the agent begins.
+    it when the agent begins. ``of_plugin`` is true for one that its user did not write.
     """
 
     name: str
@@ -41,6 +41,7 @@ class Definition:
     model: str = ""
     source: str = "crow"
     front_matter: Mapping[str, Any] = field(default_factory=dict[str, Any], hash=False)
+    of_plugin: bool = False
 
     @property
     def isolated(self) -> bool:
@@ -171,7 +172,8 @@ def read(
         raise ValueError(front.fault or told)
     name = front.text("name").strip("[]") or path.stem
     called = plugin.called(*inside, name) if plugin else name
-    return _defined(called, front, fill_placeholders(prompt, {}, plugin), str(path))
+    found = _defined(called, front, fill_placeholders(prompt, {}, plugin), str(path))
+    return replace(found, of_plugin=plugin is not None)
 
 
 def defined(name: str, table: Mapping[str, Any], source: str) -> Definition:

@@ -317,7 +317,10 @@ class AgentTool:
 
 
 async def prepared(call: ToolContext, definition: Definition) -> Definition:
-    """A definition with the texts of its skills; what of it has no effect is said once."""
+    """A definition with the texts of its skills; what of it has no effect is said once.
+
+    Nobody is told what a plugin's has, for nobody can mend it.
+    """
     from crow.project import FrontMatter
 
     known = call.cache.setdefault(f"{SubagentsHook.name}.told", set[str]())
@@ -330,7 +333,7 @@ async def prepared(call: ToolContext, definition: Definition) -> Definition:
         text = await texts(call, name) if texts else None
         faults += [] if text else [f"it has no skill {name}: there is none"]
         prompt += f"\n\n{text}" if text else ""
-    if faults and definition.name not in known:
+    if faults and not definition.of_plugin and definition.name not in known:
         known.add(definition.name)
         told = f"the sub-agent {definition.name}: {'; '.join(faults)}"
         await call.ui.notify(told, severity="warning")

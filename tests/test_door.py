@@ -162,7 +162,6 @@ def test_the_reference_has_every_name_with_the_first_sentence_of_its_docstring(m
     assert [name for name, text in texts.items() if not text or "crow.core" in text] == []
 
 
-@pytest.mark.slow
 def test_the_page_of_signatures_is_what_the_code_says():
     from tests.signatures import PAGE, page
 

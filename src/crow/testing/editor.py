@@ -222,13 +222,15 @@ class FakeEditor:
 
     def updates(self, kind: str | None = None, session_id: str | None = None) -> list[Message]:
         """The updates in order; of one kind or one session where named."""
-        told = [m["params"] for m in self.wire.received if m.get("method") == "session/update"]
         return [
             params["update"]
-            for params in told
+            for params in self._told()
             if session_id in (None, params["sessionId"])
             and kind in (None, params["update"]["sessionUpdate"])
         ]
+
+    def _told(self) -> list[Message]:
+        return [m["params"] for m in self.wire.received if m.get("method") == "session/update"]
 
     def text(self, session_id: str | None = None, kind: str = "agent_message_chunk") -> str:
         """What the agent said, in one piece."""
@@ -236,11 +238,17 @@ class FakeEditor:
         return "".join(chunk["content"].get("text", "") for chunk in chunks)
 
     def cards(self, session_id: str | None = None) -> list[Message]:
-        """The tool calls as they stand, each update laid over the ones before it."""
-        cards: dict[str, Message] = {}
-        for update in self.updates(None, session_id):
+        """The tool calls as they stand, each update laid over the ones before it.
+
+        A call's id is its session's: a sub-agent's may be one of its parent's as well.
+        """
+        cards: dict[tuple[str, str], Message] = {}
+        for params in self._told():
+            update = params["update"]
+            if session_id not in (None, params["sessionId"]):
+                continue
             if update["sessionUpdate"] in ("tool_call", "tool_call_update"):
-                card = cards.setdefault(update["toolCallId"], {})
+                card = cards.setdefault((params["sessionId"], update["toolCallId"]), {})
                 card.update({k: v for k, v in update.items() if k != "sessionUpdate"})
         return list(cards.values())
 

@@ -231,7 +231,7 @@ async def test_hooks_are_listed_in_the_order_in_which_they_run(desk: FakeEditorH
     assert await desk.say("/hooks") == snapshot("""\
 - on_session_start: commands.on_session_start
 - before_run: commands.before_run (order -1000), commands.understand (order 1000)
-- around_llm_request: commands.around_llm_request
+- before_llm_request: commands.before_llm_request (order 1000)
 - before_tool: <lambda> (order 5), commands.judge (only read; judge), guard (only bash, edit; judge)
 - TaskCreated: guard (waits for the extension plan)\
 """)

@@ -152,19 +152,25 @@ class LiveSettings:
             await ctx.ui.notify(text, severity="error")
 
     @hook("before_tool", order=FIRST, timeout=LONGEST)
-    async def look_again(self, ctx: ToolContext) -> Deny | None:
-        """Look at the files that are known before a call; for new ones a prompt is soon enough.
+    def look_again(self, ctx: ToolContext) -> Deny | Awaitable[Deny | None] | None:
+        """Look at the files that are known before a call; for new ones a prompt is soon enough."""
+        held = ground_of(ctx.session)
+        if (
+            held is None
+            or held.cwd != ctx.session.root.cwd
+            or held.memory.changed
+            or is_touched(held.would_run)
+        ):
+            return self._look_again(ctx)
+        return _refusal(held)
 
-        No call runs while nobody judges as the settings want.
-        """
+    async def _look_again(self, ctx: ToolContext) -> Deny | None:
         held = await self._known(ctx)
         if held is not None and held.cwd != ctx.session.root.cwd:
             await self._move(ctx.session.root, held)
-        elif held is not None and (held.memory.changed or is_touched(held.would_run)):
+        elif held is not None:
             await self.refresh(ctx.session, held)
-        if held is None or not held.unjudged:
-            return None
-        return Deny(f"the permissions cannot be judged: {held.unjudged}")
+        return None if held is None else _refusal(held)
 
     # what is done
 
@@ -392,6 +398,12 @@ def shortened(lines: Iterable[str]) -> str:
     left = len(every) - LINES
     more = [f"… and {left} more (crow trust lists all)"] if left > 0 else []
     return "\n".join([*every[:LINES], *more])
+
+
+def _refusal(held: SessionSettings) -> Deny | None:
+    """No call runs while nobody judges as the settings want."""
+    text = f"the permissions cannot be judged: {held.unjudged}"
+    return Deny(text) if held.unjudged else None
 
 
 def _context(ctx: Context) -> SessionContext:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from time import monotonic
 from typing import Annotated
@@ -88,9 +88,8 @@ class LimitsHook:
             spent.turns += 1
             ctx.state["turns"] = ctx.state.get("turns", 0) + 1
 
-    async def after_turn(self, ctx: TurnContext) -> None:
+    def after_turn(self, ctx: TurnContext) -> Awaitable[None] | None:
         """End the run when reply after reply calls for what cannot run."""
-        await self._need_price(ctx)
         spent = self._spent(ctx)
         faulty = bool(ctx.results) and all(map(_could_not_run, ctx.results))
         spent.faults = spent.faults + 1 if faulty else 0
@@ -98,6 +97,7 @@ class LimitsHook:
             last = " ".join(ctx.results[-1].output.split())[:200]
             text = f"{spent.faults} tool calls in a row could not run, the last one: {last}"
             ctx.stop(text, stop_reason="max_turn_requests")
+        return self._need_price(ctx)
 
     def on_stop(self, ctx: RunContext) -> Continue | None:
         """Ask once about an empty answer."""
@@ -137,15 +137,16 @@ class LimitsHook:
                 text = f"the limit of ${limit:.2f} in one {where} is reached (${cost:.2f} spent)"
                 yield text, "max_turn_requests"
 
-    async def _need_price(self, ctx: TurnContext) -> None:
+    def _need_price(self, ctx: TurnContext) -> Awaitable[None] | None:
         """Say once that a limit of money means nothing where nobody knows the price."""
         wanted = self.cost is not None or self.session_cost is not None
         unknown = ctx.usage is not None and "cost" not in ctx.usage
-        if wanted and unknown and not ctx.state.get("no_price"):
-            ctx.state["no_price"] = True
-            model = ctx.model or ctx.agent.llm.model
-            text = f"the price of {model} is not known, so the limit of money cannot be kept"
-            await ctx.ui.notify(text, severity="warning")
+        if not (wanted and unknown) or ctx.state.get("no_price"):
+            return None
+        ctx.state["no_price"] = True
+        model = ctx.model or ctx.agent.llm.model
+        text = f"the price of {model} is not known, so the limit of money cannot be kept"
+        return ctx.ui.notify(text, severity="warning")
 
 
 def _reached(spent: float, limit: float | None) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -97,18 +97,17 @@ class PlanHook:
                 agent.hooks.define(point)
         agent.add_tool(TodoWrite())
 
-    async def after_turn(self, ctx: TurnContext) -> None:
+    def after_turn(self, ctx: TurnContext) -> Awaitable[None] | None:
         """Count the turns since the list was touched, and bring it to mind when it is stale."""
         plan = plan_of(ctx.session)
         if not ctx.results or not _open(plan):
-            return
+            return None
         plan["idle"] = plan.get("idle", 0) + 1
-        if plan["idle"] >= self.stale:
-            plan["idle"] = 0
-            text = (
-                "The plan was not touched for a while. Update it with TodoWrite if it has changed."
-            )
-            await ctx.inject_context(f"{text}\n{_written(plan)}")
+        if plan["idle"] < self.stale:
+            return None
+        plan["idle"] = 0
+        text = "The plan was not touched for a while. Update it with TodoWrite if it has changed."
+        return ctx.inject_context(f"{text}\n{_written(plan)}")
 
     async def after_compact(self, ctx: CompactContext) -> None:
         """Bring the list to mind: it may have gone with the history."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from hashlib import blake2b
 from typing import Annotated
@@ -63,16 +63,18 @@ class StuckHook:
         """Begin anew: a person has spoken."""
         PATH.pop(ctx)
 
-    async def after_turn(self, ctx: TurnContext) -> None:
+    def after_turn(self, ctx: TurnContext) -> Awaitable[None] | None:
         """Look at the steps so far."""
         path = PATH.setdefault(ctx, Path())
         path.steps.extend(map(_step, ctx.results))
         what = self.circle(path.steps) if ctx.results else None
-        if what is not None and path.nudged:
+        if what is None:
+            return None
+        if path.nudged:
             ctx.stop(f"going in circles: {what}", stop_reason="max_turn_requests")
-        elif what is not None:
-            path.nudged = True
-            await ctx.inject_context(NUDGE.format(what=what))
+            return None
+        path.nudged = True
+        return ctx.inject_context(NUDGE.format(what=what))
 
     def circle(self, steps: Sequence[Step]) -> str | None:
         """What repeats at the end of the steps, in words; None where nothing does."""

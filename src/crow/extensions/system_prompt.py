@@ -100,17 +100,22 @@ class SystemPromptHook:
         await self._tell(ctx)
         return await call_next()
 
-    async def before_llm_request(self, ctx: TurnContext) -> list[Message] | None:
+    def before_llm_request(
+        self, ctx: TurnContext
+    ) -> list[Message] | Awaitable[list[Message] | None] | None:
         """Put the system message first, where there is none."""
         messages = ctx.messages
         if messages and messages[0]["role"] in ("system", "developer"):
-            await _tell_unused(ctx)
-            return None
+            return _tell_unused(ctx)
         asked = (CLIENT_PROMPT.get(ctx) or NOTHING, ROLE.get(ctx) or NOTHING)
         text, included = COMPOSED.get(ctx) or ("", ())
-        if included != asked:
-            text, _ = COMPOSED.set(ctx, (await self.compose(ctx), asked))
-        return [{"role": "system", "content": text}, *messages] if text else None
+        return _behind(text, messages) if included == asked else self._composed(ctx, asked)
+
+    async def _composed(
+        self, ctx: TurnContext, asked: tuple[tuple[str, str], ...]
+    ) -> list[Message] | None:
+        text, _ = COMPOSED.set(ctx, (await self.compose(ctx), asked))
+        return _behind(text, ctx.messages)
 
     async def after_compact(self, ctx: CompactContext) -> None:
         """Let the next request compose it anew: the prefix is new anyway."""
@@ -177,14 +182,20 @@ def _news(ctx: Context) -> Iterator[str]:
         yield f"The git branch is {branch} now." if branch else "There is no git repository now."
 
 
-async def _tell_unused(ctx: TurnContext) -> None:
+def _behind(text: str, messages: list[Message]) -> list[Message] | None:
+    """The messages behind a system message; None where that says nothing."""
+    return [{"role": "system", "content": text}, *messages] if text else None
+
+
+def _tell_unused(ctx: TurnContext) -> Awaitable[None] | None:
     """Tell the user, once a session, that another hook's system message stands for this one."""
     session = ctx.session
     others = session.parent is None and ctx.messages[:1] != session.messages[:1]
-    if others and UNUSED.get(ctx) is None:
-        UNUSED.set(ctx, True)
-        told = "another hook has put a system message in front: that of Crow, with what "
-        await ctx.ui.notify(f"{told}extensions add to it, is left out", severity="warning")
+    if not others or UNUSED.get(ctx) is not None:
+        return None
+    UNUSED.set(ctx, True)
+    told = "another hook has put a system message in front: that of Crow, with what "
+    return ctx.ui.notify(f"{told}extensions add to it, is left out", severity="warning")
 
 
 async def _written(ctx: Context, section: PromptSection) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from crow import (
         Agent,
         CommandContext,
-        Completion,
         Context,
         ProjectSettings,
         RunContext,
@@ -184,9 +183,8 @@ class CommandsHook:
         theirs = any(map(real.is_relative_to, roots))
         return Allow("it is a file of a plugin of the user's") if theirs else None
 
-    async def around_llm_request(
-        self, ctx: TurnContext, call_next: Callable[[], Awaitable[Completion]]
-    ) -> Completion:
+    @hook("before_llm_request", order=LAST)
+    def before_llm_request(self, ctx: TurnContext) -> None:
         """Ask the model that a command names; remember what a request begins with."""
         run, model = ctx.cache.get(MODEL, (None, None))
         if run is ctx.run:
@@ -194,7 +192,6 @@ class CommandsHook:
         head = ctx.messages[:1]
         is_system = bool(head) and head[0]["role"] in ("system", "developer")
         ctx.cache[REQUEST] = (head if is_system else [], ctx.tools)
-        return await call_next()
 
     async def _refresh(self, ctx: Context) -> bool:
         """Offer what the files say now; True where that is something else than before."""

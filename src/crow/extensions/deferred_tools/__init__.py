@@ -31,6 +31,7 @@ from crow import (
 from crow.messages import context_block
 
 if TYPE_CHECKING:
+    from crow import Message
     from crow.messages import ToolSpec
 
 NAME = "deferred_tools"
@@ -115,7 +116,7 @@ class DeferredToolsHook:
         self.search_above = search_above
 
     @hook("before_llm_request", order=FIRST)
-    async def keep(self, ctx: TurnContext) -> None:
+    def keep(self, ctx: TurnContext) -> Awaitable[None] | None:
         """Let the request have the list of the first one, and what has come since at its end."""
         session = ctx.session
         specs = ctx.agent.tool_specs(session)
@@ -128,25 +129,28 @@ class DeferredToolsHook:
             _extend(offered, specs)
         if offered.listed != specs:
             ctx.tools = list(offered.listed)
-        if told := self._untold(ctx):
-            message = context_block(told, NAME)
-            await ctx.append(message)
-            ctx.messages = [*ctx.messages, message]
+        told = self._untold(ctx)
+        return self._add(ctx, context_block(told, NAME)) if told else None
+
+    async def _add(self, ctx: TurnContext, message: Message) -> None:
+        await ctx.append(message)
+        ctx.messages = [*ctx.messages, message]
 
     async def around_run(
         self, ctx: RunContext, call_next: Callable[[], Awaitable[object]]
     ) -> object:
         """Announce behind a prompt what has come since the last answer."""
-        await self._announce(ctx)
+        if (more := self._announce(ctx)) is not None:
+            await more
         return await call_next()
 
-    async def after_turn(self, ctx: TurnContext) -> None:
+    def after_turn(self, ctx: TurnContext) -> Awaitable[None] | None:
         """Announce what has come meanwhile."""
-        await self._announce(ctx)
+        return self._announce(ctx)
 
-    async def _announce(self, ctx: Context) -> None:
-        if told := self._untold(ctx):
-            await ctx.inject_context(told)
+    def _announce(self, ctx: Context) -> Awaitable[None] | None:
+        told = self._untold(ctx)
+        return ctx.inject_context(told) if told else None
 
     def _defer(self, ctx: Context) -> set[str]:
         """The tools that are too many to be listed; `ToolSearch` is there for them."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -176,10 +176,11 @@ class InstructionsHook:
         for complaint in complaints:
             await ctx.ui.notify(complaint, severity="warning")
 
-    async def after_tool(self, ctx: ToolContext) -> None:
+    def after_tool(self, ctx: ToolContext) -> Awaitable[None] | None:
         """Read what lies on the way to the files that a tool has touched."""
-        if ctx.outcome != "ok" or ctx.kind not in TOUCHING:
-            return
+        return self._read(ctx) if ctx.outcome == "ok" and ctx.kind in TOUCHING else None
+
+    async def _read(self, ctx: ToolContext) -> None:
         reading = READING.get(ctx) or READING.set(ctx, self._loader())
         for location in ctx.locations:
             await self._fit(ctx, reading, location.path)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -168,17 +168,22 @@ class McpHook:
         return [] if servers is None else servers.mentions()
 
     @hook("on_session_start", order=FIRST)
-    async def connect(self, ctx: SessionContext) -> None:
+    async def connect(self, ctx: Context) -> None:
         """Start the servers of a session; a sub-agent has its parent's."""
         await self._bring(ctx)
+
+    def _held(self, session: Session) -> Held | None:
+        """What a session holds, as long as it is what the session should have."""
+        held: Held | None = session.cache.get(KEY)
+        is_right = held is not None and held.by is self and held.named == _wanted(session)
+        return held if is_right else None
 
     async def _bring(self, ctx: Context) -> Servers | None:
         """The servers that a session should have now; those that run stay if none has changed."""
         session = ctx.session.root
-        named = (_named(session), _lent(session))
-        held: Held | None = session.cache.get(KEY)
-        if held is not None and held.by is self and held.named == named:
+        if (held := self._held(session)) is not None:
             return held.servers
+        named, held = _wanted(session), session.cache.get(KEY)
         own = SessionContext(cast("Agent", session.agent), session)
         own.owner = ctx.owner
         found, problems = self._found(named)
@@ -270,8 +275,12 @@ class McpHook:
             await servers.attach(ctx, text)
 
     @hook("before_llm_request", order=FIRST, timeout=LONGEST_WAIT)
-    async def offer(self, ctx: TurnContext) -> None:
+    def offer(self, ctx: TurnContext) -> Awaitable[None] | None:
         """Between two turns: what has changed in the servers' lists reaches the model."""
+        held = self._held(ctx.session.root)
+        return None if held is not None and held.servers is None else self._offer(ctx)
+
+    async def _offer(self, ctx: TurnContext) -> None:
         servers = await self._bring(ctx)
         if servers is None or ctx.session.parent is not None:
             return
@@ -283,9 +292,9 @@ class McpHook:
         return self.wait is None and bool(getattr(ctx.client, "waits_for_servers", False))
 
     @hook("before_tool", order=FIRST, timeout=LONGEST_WAIT)
-    async def look(self, ctx: ToolContext) -> None:
+    def look(self, ctx: ToolContext) -> Awaitable[None] | None:
         """Servers that settings do not name any more end before anything is called."""
-        await self._bring(ctx)
+        return self.connect(ctx) if self._held(ctx.session.root) is None else None
 
     @hook("before_tool")
     def judge(self, ctx: ToolContext) -> Ask | None:
@@ -307,6 +316,11 @@ class Held:
         """End them all."""
         if self.servers is not None:
             await self.servers.aclose()
+
+
+def _wanted(session: Session) -> tuple[object, Mapping[str, object]]:
+    """What a session's client names, and what an agent lends it."""
+    return (_named(session), _lent(session))
 
 
 def _named(session: Session) -> object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Awaitable
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
@@ -87,13 +88,14 @@ class Archive:
             await asyncio.wrap_future(self._submit(log, log.batch(used=used)))
         log.kept, log.error = max(upto, log.kept), ""
 
-    async def keep(self, log: SessionLog) -> None:
+    def keep(self, log: SessionLog) -> Awaitable[None] | None:
         """Make what waits outlive the process, and let the writer take it from there.
 
-        Raises `SessionError` where that, or what the writer took before, is impossible.
+        What it answers is to be awaited; None where nobody has to wait. Raises `SessionError` where
+        that, or what the writer took before, is impossible.
         """
         if log.lease is None or log.vanished or not self.place.keeps_records:
-            return await self.flush(log)
+            return self.flush(log)
         if log.error:
             raise SessionError(log.error)
         rows = log.unkept()
@@ -103,13 +105,13 @@ class Archive:
         self.save_soon(log)
         return None
 
-    async def keep_soon(self, log: SessionLog) -> None:
+    def keep_soon(self, log: SessionLog) -> Awaitable[None] | None:
         """Make what waits outlive the process in a moment, where that takes longer than one.
 
-        Raises `SessionError` as `keep`.
+        As `keep`.
         """
         if log.lease is None or log.vanished or self.place.keeps_records:
-            return await self.keep(log)
+            return self.keep(log)
         if log.error:
             raise SessionError(log.error)
         return self.save_soon(log)

@@ -313,13 +313,19 @@ class PersistenceHook:
             await ctx.emit(Notice(text, "warning", "persistence"))
 
     @hook("on_message", order=OUTERMOST)
-    async def on_message(self, ctx: Context, message: Message) -> None:
+    def on_message(self, ctx: Context, message: Message) -> Awaitable[None] | None:
         """Store a message; an answer that repeats a stored result can wait for the next one."""
-        log = await self._page(ctx.session)
-        title = ctx.session.title
+        log, title = self._known(ctx.session), ctx.session.title
+        if log is None:
+            return self._first(ctx, partial(self.on_message, ctx, message))
         prompted = log.catch_up()
         if message.get("tool_call_id") in log.results:
-            return
+            return None
+        return self._heard(ctx, log, message, title, prompted)
+
+    async def _heard(
+        self, ctx: Context, log: SessionLog, message: Message, title: str, prompted: bool
+    ) -> None:
         if prompted:
             stored = await self._store(ctx, log, used=True)
         elif message["role"] == "assistant":  # the calls that it wants, or the run's end, follow
@@ -365,22 +371,28 @@ class PersistenceHook:
         return await call_next()
 
     @hook("after_tool", order=OUTERMOST)
-    async def after_tool(self, ctx: ToolContext) -> None:
+    def after_tool(self, ctx: ToolContext) -> Awaitable[None] | None:
         """Store a result before the client hears of it, whatever else is still running."""
-        log = await self._page(ctx.session)
-        if ctx.result is not None:
-            log.results[ctx.call.id] = ctx.result.content
-            log.witness()
-            log.record("result", finished(ctx, ctx.result))
-            await self._keep(ctx, log)
+        log = self._known(ctx.session)
+        if log is None:
+            return self._first(ctx, partial(self.after_tool, ctx))
+        if ctx.result is None:
+            return None
+        log.results[ctx.call.id] = ctx.result.content
+        log.witness()
+        log.record("result", finished(ctx, ctx.result))
+        return self._note(ctx, log)
 
     @hook("after_turn", order=OUTERMOST)
-    async def after_turn(self, ctx: Context) -> None:
+    def after_turn(self, ctx: Context) -> Awaitable[None] | None:
         """Store usage and state, where they changed; nobody has to wait for that."""
-        log = await self._page(ctx.session)
+        log = self._known(ctx.session)
+        if log is None:
+            return self._first(ctx, partial(self.after_turn, ctx))
         log.witness()
         if not log.trouble:
             self._archive.save_soon(log, self._place.soon)
+        return None
 
     @hook("after_compact", order=OUTERMOST)
     async def after_compact(self, ctx: Context, summary: str, trigger: str) -> None:
@@ -450,6 +462,11 @@ class PersistenceHook:
                 log.trouble = str(error)
         return log
 
+    async def _first(self, ctx: Context, then: Callable[[], Awaitable[None] | None]) -> None:
+        await self._page(ctx.session)
+        if (more := then()) is not None:
+            await more
+
     def _stream(
         self, ctx: Context, log: SessionLog, sort: Sort, where: int | str, text: str
     ) -> Awaitable[None] | None:
@@ -462,8 +479,16 @@ class PersistenceHook:
                 return self._fail(ctx, log, str(self._place.explain(error)))
         return None
 
-    async def _note(self, ctx: Context, log: SessionLog) -> None:
-        await self._keep(ctx, log)
+    def _note(self, ctx: Context, log: SessionLog) -> Awaitable[None] | None:
+        """`_keep`, for whom it is all the same whether that was possible; mostly it is at once."""
+        try:
+            more = None if log.trouble else self._archive.keep(log)
+        except SessionError as error:
+            return self._fail(ctx, log, str(error))
+        return None if more is None else self._noted(ctx, log, more)
+
+    async def _noted(self, ctx: Context, log: SessionLog, more: Awaitable[None]) -> None:
+        await self._try(ctx, log, lambda _: more)
 
     async def _keep(self, ctx: Context, log: SessionLog) -> bool:
         """Let what waits outlive the process; False where that is impossible.
@@ -478,11 +503,12 @@ class PersistenceHook:
         return await self._try(ctx, log, partial(self._archive.flush, used=used))
 
     async def _try(
-        self, ctx: Context, log: SessionLog, work: Callable[[SessionLog], Awaitable[None]]
+        self, ctx: Context, log: SessionLog, work: Callable[[SessionLog], Awaitable[None] | None]
     ) -> bool:
         if not log.trouble:
             try:
-                await work(log)
+                if (more := work(log)) is not None:
+                    await more
             except SessionError as error:
                 if not log.trouble:
                     await self._fail(ctx, log, str(error))

@@ -63,6 +63,11 @@ class Finder:
             self._found, self._before, self._anew = None, "", True
 
     @property
+    def is_done(self) -> bool:
+        """True where `find` need not look any more."""
+        return self._found is not None
+
+    @property
     def known(self) -> str:
         """The back end's name as far as it is known; empty before it was looked for."""
         if self._found is not None:

@@ -6,7 +6,7 @@ Nothing of a back end is imported before a first command needs one.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -175,10 +175,15 @@ class SandboxHook:
             sandbox.close()
 
     @hook("before_tool", order=FIRST, tools=RUNS)
-    async def look(self, ctx: ToolContext) -> Deny | None:
+    def look(self, ctx: ToolContext) -> Awaitable[Deny | None] | None:
         """Look for what can hold a command before it is judged; say once where nothing can."""
         sandbox = self._begin(ctx.session)
-        if sandbox is None or not sandbox.is_on or await asyncio.to_thread(lambda: sandbox.name):
+        if sandbox is None or not sandbox.is_on or (self.finder.is_done and sandbox.name):
+            return None
+        return self._look(ctx, sandbox)
+
+    async def _look(self, ctx: ToolContext, sandbox: SessionSandbox) -> Deny | None:
+        if await asyncio.to_thread(lambda: sandbox.name):
             return None
         if self.settings.required:
             return Deny(REFUSED.format(await asyncio.to_thread(lambda: self.finder.why)))

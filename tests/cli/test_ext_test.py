@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ WRONG = {
     "after a cancelled run": (
         "def after_run(ctx):\n    if ctx.reply.stop_reason == 'cancelled':\n        raise OSError(1)\n",
         "failed at after_run: OSError: 1",
-        "cancel(",
+        r"cancel\(",
     ),
     "in a second session": (
         (
@@ -21,7 +22,7 @@ WRONG = {
             "C = Command('mine', 'Mine', lambda ctx: None)\n"
         ),
         "there is a command 'mine' already",
-        "enter()",
+        r"enter\(|at_once\(",  # whichever was found first, or smallest in the time that there was
     ),
     "with arguments of its own tool": (
         (
@@ -31,7 +32,7 @@ WRONG = {
             "def init_agent(agent):\n    agent.add_tool(half)\n"
         ),
         "failed at after_tool: OSError: 3",
-        "('half', {'number': 0})",
+        r"\('half', \{'number': 0\}\)",
     ),
     "once only": (
         "seen = []\ndef after_run(ctx):\n    seen.append(1)\n    if len(seen) == 9: raise OSError(4)\n",
@@ -50,7 +51,7 @@ async def test_what_is_wrong_is_found_by_living_with_it(crow: Crow, what: str) -
     assert done.status == 1
     (one,) = [json.loads(each) for each in done.out.splitlines()]
     assert said in one["what"]
-    assert step in "".join(one["steps"])
+    assert re.search(step, "".join(one["steps"]))
     assert len(one["steps"]) <= 6
     assert ("ctx.state" in one["do"]) == (what == "once only")
 

@@ -71,7 +71,7 @@ async def test_line_ends_and_mark_that_the_editor_hides_are_kept(bench: Any, edi
 
 async def test_a_new_file_is_written_through_the_editor(bench: Any, editor: Any) -> None:
     result = await bench.use("Write", file_path="n.txt", content="hi")
-    assert result.text == f"Created {bench.path('n.txt')} (1 lines)."
+    assert result.text == f"Created {bench.path('n.txt')} (1 line)."
     assert editor.written == [str(bench.path("n.txt"))]
 
 

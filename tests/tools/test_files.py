@@ -130,7 +130,7 @@ async def test_write_creates_a_file_and_its_folders(bench: Any) -> None:
     result = await bench.use("Write", file_path="new/deep/a.txt", content="héllo\n")
     path = bench.path("new/deep/a.txt")
     assert path.read_bytes() == "héllo\n".encode()
-    assert result.text == f"Created {path} (1 lines)."
+    assert result.text == f"Created {path} (1 line)."
     assert result.diffs == (Diff(str(path), None, "héllo\n"),)
     assert result.data == {
         "type": "create",

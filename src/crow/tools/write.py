@@ -46,7 +46,8 @@ def _result(made: Change, note: str) -> ToolResult:
     old, new = made.old, made.new
     found = hunks(old, new) if old is not None else []
     lines = new.count("\n") + (not new.endswith("\n") and new != "")
-    text = f"Created {made.path} ({lines} lines)." if old is None else f"Replaced {made.path}"
+    size = "1 line" if lines == 1 else f"{lines} lines"
+    text = f"Created {made.path} ({size})." if old is None else f"Replaced {made.path}"
     if old is not None:
         text += f" ({line_counts(found)})."
     data = {

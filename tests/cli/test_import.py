@@ -210,3 +210,33 @@ async def test_claude_codes_own_servers_are_there_without_an_import(crow: Crow, 
     found = {name for name in names if name.startswith("mcp__")}
     assert found == {"mcp__both__local", "mcp__all__all"}
     assert (home() / ".claude.json").read_bytes() == before
+
+
+async def test_what_is_left_of_claude_codes_settings_is_named_with_what_to_do_instead(crow: Crow):
+    own = {"spinnerTipsEnabled": False, "theme": "dark", "model": "opus", "env": {"A": "b"}}
+    put(home() / ".claude/settings.json", json.dumps(own))
+    put(crow.cwd / ".claude/settings.json", json.dumps({"newest": 1}))
+    ended = await crow("import", "--from", "claude", "--json")
+    assert ended.status == 0
+    left = [row for row in ended.events if row["fate"] == "left out"]
+    assert [(row["file"], row["why"].partition(": ")[0]) for row in left] == [
+        ("~/.claude/settings.json", "spinnerTipsEnabled, theme"),
+        ("./.claude/settings.json", "newest"),
+        ("~/.claude/settings.json", "model"),
+    ]
+    assert "docs/terminal.md" in left[0]["why"]
+
+
+async def test_plugins_of_claude_code_are_in_the_table(crow: Crow):
+    root = home() / ".claude/plugins/cache/market/guard/1.0"
+    put(root / ".claude-plugin/plugin.json", '{"name": "guard"}')
+    known = {"guard@market": [{"scope": "user", "installPath": str(root)}]}
+    put(root.parents[3] / "installed_plugins.json", json.dumps({"version": 2, "plugins": known}))
+    enabled = {"guard@market": True, "gone@market": True, "off@market": False}
+    put(home() / ".claude/settings.json", json.dumps({"enabledPlugins": enabled}))
+    ended = await crow("import", "--from", "claude", "--json")
+    plugins = [row for row in ended.events if row["what"].startswith("plugin")]
+    assert [(row["what"], row["fate"], row["file"]) for row in plugins] == [
+        ("plugin guard@market", "read live", "~/.claude/plugins/cache/market/guard/1.0"),
+        ("plugin gone@market", "left out", "~/.claude/settings.json"),
+    ]

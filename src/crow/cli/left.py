@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from crow.project.home import state_directory
 
 if TYPE_CHECKING:
     from crow.settings import Settings
+    from crow.settings.values import Unused
 
 FILE = "left-out.json"
 SHOWN = 8
@@ -22,7 +23,7 @@ SHOWN = 8
 
 def news(settings: Settings) -> list[str]:
     """Lines about keys of which nobody was told; they are told then."""
-    left = {key: (each.why, str(each.source)) for each in _left(settings) for key in each.table}
+    left = {key: (each.why, str(each.source)) for each in left_out(settings) for key in each.table}
     if not left:
         return []
     path = state_directory() / FILE
@@ -34,10 +35,14 @@ def news(settings: Settings) -> list[str]:
     groups: dict[tuple[str, str], list[str]] = {}
     for key in fresh:
         groups.setdefault(left[key], []).append(key)
-    return [_line(keys, why, source) for (why, source), keys in groups.items()]
+    return [
+        f"{source.replace(str(Path.home()), '~', 1)}: {shown(keys)}: {why}"
+        for (why, source), keys in groups.items()
+    ]
 
 
-def _left(settings: Settings) -> Iterator[Any]:
+def left_out(settings: Settings) -> Iterator[Unused]:
+    """What of Claude Code's files is for nobody here: keys and values, whose, and why."""
     from crow.app.models import claude_model
     from crow.settings.foreign import instead
     from crow.settings.values import Unused
@@ -50,10 +55,10 @@ def _left(settings: Settings) -> Iterator[Any]:
         yield Unused(origin, {"model": settings.claude_model}, why)
 
 
-def _line(keys: list[str], why: str, source: str) -> str:
-    shown = ", ".join(keys[:SHOWN])
+def shown(keys: Sequence[str]) -> str:
+    """The first of some keys, and how many there are more."""
     more = f" and {len(keys) - SHOWN} more" if len(keys) > SHOWN else ""
-    return f"{source.replace(str(Path.home()), '~', 1)}: {shown}{more}: {why}"
+    return f"{', '.join(keys[:SHOWN])}{more}"
 
 
 def _known(path: Path) -> set[str]:

@@ -1,12 +1,20 @@
-"""What Claude Code has: Crow reads it where it is, so there is nothing to write."""
+"""What Claude Code has: Crow reads it where it is, so there is nothing to write.
+
+What its settings have that is for nobody here is named, with what to do instead.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
+from crow.app.plugins import plugins_of
+from crow.cli.left import left_out, shown
 from crow.cli.moving.row import Row
 from crow.project.elsewhere import Place
 from crow.project.elsewhere.files import read, table
+from crow.project.plugins import CLAUDES
+from crow.settings import Settings, load
 
 FILES = ("settings.json", "settings.local.json", "CLAUDE.md")
 FOLDERS = ("skills", "commands", "agents", "rules", "output-styles")
@@ -30,6 +38,30 @@ def rows(place: Place) -> Iterator[Row]:
         if place.project is not None and (place.project / name).exists():
             yield Row(name, "read live", "", place.shown(place.project / name))
     yield from _servers(place)
+    settings = load(place.project or place.home)
+    yield from _plugins(settings, place)
+    yield from _left(settings, place)
+
+
+def _left(settings: Settings, place: Place) -> Iterator[Row]:
+    for each in left_out(settings):
+        file = place.shown(Path(each.source.path))
+        yield Row("settings", "left out", f"{shown(list(each.table))}: {each.why}", file)
+
+
+def _plugins(settings: Settings, place: Place) -> Iterator[Row]:
+    plugins, problems = plugins_of(settings)
+    for plugin in plugins:
+        if plugin.root.is_relative_to(place.home / CLAUDES):
+            yield Row(f"plugin {plugin.id}", "read live", "", place.shown(plugin.root))
+    for problem in problems:
+        yield Row("plugin", "left out", problem, place.shown(place.home / CLAUDES))
+    known = {plugin.id for plugin in plugins}
+    for id_, is_on in settings.enabled_plugins.items():
+        origin = settings.origins.get(f"enabledPlugins.{id_}")
+        if is_on and id_ not in known and origin is not None:
+            why = "it is not installed (crow plugin add)"
+            yield Row(f"plugin {id_}", "left out", why, place.shown(Path(origin.path)))
 
 
 def _servers(place: Place) -> Iterator[Row]:

@@ -439,3 +439,17 @@ async def test_where_no_terminal_can_be_made_the_command_runs_here(
     bench.client.terminals = screens
     result = await bench.use("Bash", command="echo hi")
     assert (result.text, result.terminal) == ("hi", None)
+
+
+def test_commands_run_where_processes_have_no_descriptors(tmp_path: Path) -> None:
+    program = (
+        "import os, sys; del os.pidfd_open  # as on a Mac\n"
+        "from crow.cli import main\n"
+        "sys.exit(main(['run', '--allow', 'Bash', 'Run `echo $((6 * 7)); exit 3`']))\n"
+    )
+    env = {**os.environ, "HOME": str(tmp_path), "CROW_SANDBOX": "off", "CROW_MODEL": "rehearsal"}
+    argv = [sys.executable, "-c", program]
+    ended = subprocess.run(
+        argv, cwd=tmp_path, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
+    assert "Exit code 3: 42" in ended.stdout + ended.stderr

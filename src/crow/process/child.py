@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from crow.process.mark import limit_of, mark_of
+from crow.process.program import can_watch, start_program
 from crow.process.reaper import ProcessReaper
 
 if TYPE_CHECKING:
@@ -110,12 +111,10 @@ class ChildProcess(asyncio.SubprocessProtocol):
             "pass_fds": pass_fds,
         }
         with self._expected():
-            if restrict is not None:
-                from crow.process.restricted import start_restricted
-
-                await start_restricted(self, restrict, argv, **options)
-                return
-            await asyncio.get_running_loop().subprocess_exec(lambda: self, *argv, **options)
+            if restrict is not None or can_watch():
+                await start_program(self, argv, restrict=restrict, **options)
+            else:
+                await asyncio.get_running_loop().subprocess_exec(lambda: self, *argv, **options)
 
     @contextlib.contextmanager
     def _expected(self) -> Generator[None]:

@@ -1,8 +1,9 @@
-"""Starting a program from a thread that has given up rights, which the program inherits.
+"""A program that is heard of by a descriptor, and that may have given up rights before it began.
 
-asyncio starts programs on the loop's own thread, which must keep its rights; and what Python runs
-between fork and exec may hang in a process of many threads. So a thread of its own gives them up,
-starts the program and ends.
+asyncio hears of the end of each process by a thread of its own before Python 3.12; a descriptor
+takes half the time. It starts programs on the loop's own thread, which must keep its rights, and
+what Python runs between fork and exec may hang in a process of many threads. So where rights are
+given up, a thread of its own does that, starts the program and ends.
 """
 
 from __future__ import annotations
@@ -12,36 +13,69 @@ import os
 import subprocess
 import threading
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import IO, Any, cast
 
 
-async def start_restricted(
+@cache
+def can_watch() -> bool:
+    """True where the kernel has descriptors of processes, and lets them be used."""
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except (OSError, AttributeError):
+        return False
+    return True
+
+
+async def start_program(
     protocol: asyncio.SubprocessProtocol,
-    restrict: Callable[[], object],
     argv: Sequence[str],
+    *,
+    restrict: Callable[[], object] | None = None,
     **options: Any,
 ) -> None:
-    """Start a program as ``loop.subprocess_exec`` does, with less; ``options`` are of `Popen`.
+    """Start a program as ``loop.subprocess_exec`` does; ``options`` are of `Popen`.
 
-    Raises what ``restrict`` and `Popen` raise.
+    ``restrict`` gives up rights of the thread that it is called in. Raises what that and `Popen`
+    raise, and ``OSError`` where there is no descriptor of the process.
     """
+    options = {"bufsize": 0, **options}
+    if restrict is None:
+        program = _opened(argv, options)  # on the loop's thread, as asyncio does
+    else:
+        program = await _restricted(restrict, argv, options)
+    try:
+        await Program(program, protocol).connect()
+    except BaseException:
+        program.kill()
+        program.wait()
+        raise
+
+
+def _opened(argv: Sequence[str], options: dict[str, Any]) -> subprocess.Popen[bytes]:
+    return cast("subprocess.Popen[bytes]", subprocess.Popen(argv, **options))
+
+
+async def _restricted(
+    restrict: Callable[[], object], argv: Sequence[str], options: dict[str, Any]
+) -> subprocess.Popen[bytes]:
     loop = asyncio.get_running_loop()
     started: asyncio.Future[subprocess.Popen[bytes]] = loop.create_future()
 
     def start() -> None:
         try:
             restrict()
-            program = subprocess.Popen(argv, bufsize=0, **options)
+            program = _opened(argv, options)
         except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
             loop.call_soon_threadsafe(started.set_exception, error)
         else:
-            loop.call_soon_threadsafe(started.set_result, cast("subprocess.Popen[bytes]", program))
+            loop.call_soon_threadsafe(started.set_result, program)
 
     threading.Thread(target=start, name="crow-restricted", daemon=True).start()
-    await RestrictedTransport(await started, protocol).connect()
+    return await started
 
 
-class RestrictedTransport(asyncio.SubprocessTransport):
+class Program(asyncio.SubprocessTransport):
     """A program that runs already, as asyncio shows one."""
 
     def __init__(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -223,10 +224,8 @@ class PermissionsHook:
         self._confine(ctx.session)
         permissions = self.of_session(ctx)
         self._limit(ctx, permissions)
-        # A command may need a second parser's opinion, which is a process.
-        is_command = ctx.call.name == "Bash"
         judge = partial(judged, permissions, ctx)
-        decision = await asyncio.to_thread(judge) if is_command else judge()
+        decision = await asyncio.to_thread(judge) if _takes_long(ctx) else judge()
         match decision.decision:
             case "allow":
                 return Allow(decision.reason, decision.ring)
@@ -327,6 +326,17 @@ def lend(session: Session, state: dict[str, Any], named: Iterable[str]) -> None:
         state[LENT] = lent
     if session.directories != (*own, *lent):
         session.directories = (*own, *lent)
+
+
+def _takes_long(ctx: ToolContext) -> bool:
+    """True for a command that may need a second parser's opinion, which is a process.
+
+    What reads commands is loaded with the first one.
+    """
+    if ctx.call.name != "Bash":
+        return False
+    commands: Any = sys.modules.get("crow.extensions.permissions.shell.commands")
+    return commands is None or not commands.is_plain(str(ctx.args.get("command")))
 
 
 def judged(permissions: Permissions, ctx: ToolContext) -> Decision:

@@ -48,6 +48,11 @@ def script_of(text: str) -> Node:
     return PARSERS.read(text).script
 
 
+def is_plain(text: str) -> bool:
+    """True for words without any special character: one parser's reading is enough."""
+    return bool(PLAIN.fullmatch(text)) and RESERVED.isdisjoint(text.split(maxsplit=1)[:1])
+
+
 @cache
 def shfmt() -> SecondOpinion:
     """The second parser, which remembers what it was asked."""
@@ -156,6 +161,6 @@ class Commands:
 
     def _agreed(self, script: Node, text: str) -> bool:
         """Whether both parsers read the same; words without any special character need only one."""
-        if PLAIN.fullmatch(text) and text.split(maxsplit=1)[0] not in RESERVED:
+        if is_plain(text):
             return True
         return not isinstance(script, Other) and (self.second or shfmt())(text) == script

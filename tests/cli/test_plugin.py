@@ -288,3 +288,21 @@ async def test_nothing_is_written_through_a_link_of_a_plugins(
     ended = await here("plugin", "add", "--yes", "out@shop")
     assert "its folder .claude-plugin is a link" in ended.err
     assert not [*outside.iterdir()]
+
+
+@pytest.mark.parametrize("kind", ["directory", "git"])
+async def test_the_marketplaces_of_claude_code_are_known(
+    here: Here, market: Path, kind: str
+) -> None:
+    where = {"path": str(market)} if kind == "directory" else {"url": f"file://{market}"}
+    known = {
+        "shop": {"source": {"source": kind, **where}, "installLocation": str(market)},
+        "far": {"source": {"source": "npm", "package": "far"}},
+        "odd": "odd",
+    }
+    write(Path.home(), {".claude/plugins/known_marketplaces.json": known})
+    listed = (await here("plugin", "market")).out
+    assert listed == f"shop  {'file://' if kind == 'git' else ''}{market}  of Claude Code's\n"
+    ended = await here("plugin", "add", "--yes", "guard@shop")
+    assert ended.out.endswith("guard@shop is in use\n"), ended.err
+    assert "of Claude Code's" not in (await here("plugin", "market")).out

@@ -179,7 +179,10 @@ def add(options: argparse.Namespace, out: Output) -> int:
     """Have a plugin."""
     (text,) = options.words
     name, _, market = text.rpartition("@")
-    if name and market in (markets := Marketplaces()).known:
+    markets = Marketplaces()
+    if name and (theirs := markets.claudes().get(market)):
+        market, _ = markets.add(theirs)
+    if name and market in markets.known:
         return take(markets.origin(name, market), name, market, options, out)
     return take(Origin.of(text), "", "", options, out)
 
@@ -298,7 +301,9 @@ def list_markets(markets: Marketplaces, out: Output) -> None:
     for name, origin in markets.known.items():
         pin = f" at {origin.commit[:12]}" if origin.commit else ""
         out.line(f"{name}  {one_line(str(origin))}{pin}")
-    if not markets.known:
+    for name, origin in (theirs := markets.claudes()).items():
+        out.line(f"{name}  {one_line(str(origin))}  of Claude Code's")
+    if not (markets.known or theirs):
         out.line("no marketplaces; crow plugin market add SOURCE has one")
 
 
@@ -316,6 +321,8 @@ def market(options: argparse.Namespace, out: Output) -> int:
                 raise UsageError(no_such("marketplace", name, markets.known))
             out.line(f"{name} is forgotten; its plugins stay")
         case [name]:
+            if theirs := markets.claudes().get(name):
+                name, _ = markets.add(theirs)
             for plugin, entry in markets.entries(name).items():
                 about = one_line(str(entry.get("description") or ""))
                 out.line(out.fit(f"{plugin}@{name}  {about}"))

@@ -22,7 +22,16 @@ from typing import Any, cast
 from crow.core.frozen import frozen
 from crow.project.files import write_atomically
 from crow.project.home import state_directory
-from crow.project.plugins import INDEX, INLINE, MANIFEST, PARTS, STRICT, PluginError, is_plugin
+from crow.project.plugins import (
+    CLAUDES,
+    INDEX,
+    INLINE,
+    MANIFEST,
+    PARTS,
+    STRICT,
+    PluginError,
+    is_plugin,
+)
 
 Table = dict[str, Any]
 OURS = Path(".crow", "plugins")
@@ -79,7 +88,7 @@ class Origin:
         url = str(table.get("url") or "")
         if kind == "github" and SHORT.fullmatch(str(table.get("repo"))):
             url = f"https://github.com/{table['repo']}.git"
-        elif kind not in ("url", "git-subdir") or not URL.fullmatch(url):
+        elif kind not in ("url", "git", "git-subdir") or not URL.fullmatch(url):
             raise PluginError(f"a source of the kind {kind!r} cannot be had here")
         return cls(url=url, path=_below(str(table.get("path") or "")), ref=ref, commit=commit)
 
@@ -174,6 +183,15 @@ class Marketplaces:
         table = read_table(self.folder / RECORD)
         return {name: Origin(**cast(Table, each)) for name, each in table.items()}
 
+    def claudes(self) -> dict[str, Origin]:
+        """Those that Claude Code knows besides, by name: a plugin of theirs takes them in."""
+        found: dict[str, Origin] = {}
+        for name, about in read_table(Path.home() / CLAUDES / "known_marketplaces.json").items():
+            with suppress(PluginError, TypeError, KeyError):
+                if name not in self.known:
+                    found[name] = _of_claude({**cast(Table, about)["source"]})
+        return found
+
     def add(self, origin: Origin) -> tuple[str, int]:
         """Take a marketplace in, or anew; its name, and how many plugins it has."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -222,6 +240,13 @@ class Marketplaces:
     def _write(self, known: Mapping[str, Origin]) -> None:
         text = json.dumps({name: each.table for name, each in known.items()}, indent=2)
         write_atomically(self.folder / RECORD, f"{text}\n")
+
+
+def _of_claude(source: Table) -> Origin:
+    """Where a marketplace of Claude Code's is from. Raises `PluginError`."""
+    if source.get("source") == "directory":
+        return Origin.of(str(source.get("path")))
+    return Origin.in_entry({**source, "path": ""}, Origin())
 
 
 def read_index(folder: Path) -> Table:

@@ -57,21 +57,27 @@ class StreamClient:
         self._session: Session | None = None
         self._agent: Agent | None = None
         self._early: list[tuple[str, Event]] = []
+        self._is_held = True
         self._told: dict[str, Projection] = {}
 
     def attach(self, agent: Agent, session: Session) -> None:
-        """Speak for this session; what was told while it was opened follows its first message."""
+        """Speak for this session; what was told while it was opened follows the first message."""
         self._agent, self._session = agent, session
+        self._is_held = False
+
+    def hold(self) -> None:
+        """Keep what is told until `begin`: the first message of a turn comes first."""
+        self._is_held = True
 
     def begin(self) -> None:
-        """Tell what was told before the session was known."""
-        early, self._early = self._early, []
+        """Tell what was kept."""
+        early, self._early, self._is_held = self._early, [], False
         for session_id, event in early:
             self._put(session_id, event)
 
     async def update(self, session_id: str, event: Event) -> None:
         """Tell of an event."""
-        if self._session is None:
+        if self._is_held:
             self._early.append((session_id, event))
         else:
             self._put(session_id, event)

@@ -1,16 +1,14 @@
-"""The first and the last message of a turn."""
+"""The last message of a turn: how it ended."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import cast
 
-from crow._version import __version__
-from crow.core.agent import Agent
 from crow.core.messages import Usage
-from crow.core.session import Reply, Session
-from crow.keys import OUTPUT_STYLE, STRUCTURED_OUTPUT
+from crow.core.session import Reply
+from crow.keys import STRUCTURED_OUTPUT
 from crow.stream_json.lines import Message
 from crow.stream_json.projection import usage_of
 
@@ -20,42 +18,6 @@ OF_MONEY = "the limit of $"
 """How a run ends that has cost too much, as the limits say it."""
 OF_FORM = "no answer fitted the schema"
 """How a run ends that has not answered in the form that was wanted."""
-SPOKEN = "2.1.331"
-"""The version of Claude Code whose words these are: libraries warn where a program names none."""
-
-
-def init(agent: Agent, session: Session, model: str) -> Message:
-    """What there is in a session."""
-    return {
-        "type": "system",
-        "subtype": "init",
-        "cwd": session.cwd,
-        "session_id": session.id,
-        "tools": list(agent.tools_of(session)),
-        "mcp_servers": servers(agent, session),
-        "model": model,
-        "permissionMode": session.mode,
-        "slash_commands": list(agent.commands_of(session)),
-        "apiKeySource": "none",
-        "claude_code_version": SPOKEN,
-        "crow_version": __version__,
-        "output_style": OUTPUT_STYLE.get(session) or "default",
-        "agents": [],
-        "skills": [],
-        "plugins": [],
-        "uuid": str(uuid.uuid4()),
-    }
-
-
-def servers(agent: Agent, session: Session) -> list[Message]:
-    """The MCP servers that lend tools here, by name, with these tools."""
-    found: dict[str, list[Message]] = {}
-    for tool in agent.tools_of(session).values():
-        server: Any = getattr(tool, "mcp_server", None)
-        if server is not None:
-            name = getattr(tool, "raw_name", tool.name)
-            found.setdefault(server["name"], []).append({"name": name})
-    return [{"name": name, "status": "connected", "tools": it} for name, it in found.items()]
 
 
 def subtype_of(reply: Reply) -> str:

@@ -167,6 +167,24 @@ class McpHook:
         servers = self.servers_in(session)
         return [] if servers is None else servers.mentions()
 
+    def offers_in(self, session: Session) -> dict[str, list[Any]]:
+        """The servers of a session, as programs are told of them."""
+        servers = self.servers_in(session)
+        wrong = [
+            {"name": each.name, "status": "failed", "error": each.reason}
+            for each in self.misdescribed()
+            if each.name
+        ]
+        return {"mcp_servers": [*(servers.offered() if servers is not None else ()), *wrong]}
+
+    async def arrive(self, session: Session) -> None:
+        """Wait for the servers of a session as its first request does."""
+        ctx = SessionContext(cast("Agent", session.agent), session)
+        servers = await self._bring(ctx)
+        if servers is not None:
+            await servers.settle(patiently=self._is_patient(ctx))
+            await servers.show()
+
     @hook("on_session_start", order=FIRST)
     async def connect(self, ctx: SessionContext) -> None:
         """Start the servers of a session; a sub-agent has its parent's."""

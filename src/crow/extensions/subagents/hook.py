@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         LLM,
         Agent,
         ProjectSettings,
+        Session,
         SessionContext,
         ToolContext,
         ToolEnvironment,
@@ -178,6 +179,11 @@ class SubagentsHook:
         """The sub-agents of a plugin, by their names."""
         agents = Definitions.of((), [plugin]).agents
         return {"agents": [name for name in agents if name != GENERAL_PURPOSE]}
+
+    def offers_in(self, session: Session) -> dict[str, list[str]]:
+        """The sub-agents that there are, by their names."""
+        del session
+        return {"agents": [*self.definitions.agents]}
 
     def init_agent(self, agent: Agent) -> None:
         """Add the tool."""

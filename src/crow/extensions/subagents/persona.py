@@ -68,16 +68,17 @@ class Persona:
     def before_llm_request(self, ctx: TurnContext) -> None:
         """Leave out the others."""
         known = ctx.agent.tools_of(ctx.session)
-        hidden = {name for name, tool in known.items() if not self._has(name, tool)}
+        hidden = {name for name, tool in known.items() if self.hides(name, tool)}
         ctx.tools = [each for each in ctx.tools if each["function"]["name"] not in hidden]
 
     def before_tool(self, ctx: ToolContext) -> Deny | None:
         """Refuse the others."""
         known = ctx.agent.tools_of(ctx.session)
         name = next((each for each in known if each == ctx.name), ctx.name)
-        if ctx.session.parent is not None or self._has(name, known.get(name)):
+        if ctx.session.parent is not None or not self.hides(name, known.get(name)):
             return None
         return Deny(f"{ctx.name} is not in use here: the agent {self.definition.name} has it not")
 
-    def _has(self, name: str, tool: object) -> bool:
-        return self.definition.may_have(name) or getattr(tool, "serves_session", False)
+    def hides(self, name: str, tool: object) -> bool:
+        """True for a tool that the agent has not."""
+        return not (self.definition.may_have(name) or getattr(tool, "serves_session", False))

@@ -66,6 +66,7 @@ async def test_it_names_agents_skills_and_plugins(
     assert (told["permissionMode"], told["output_style"]) == ("default", "default")
 
 
+@pytest.mark.slow
 async def test_servers_are_there_or_have_failed_before_it(
     crow: Crow, endpoint: Endpoint, tmp_path: Path
 ) -> None:

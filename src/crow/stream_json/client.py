@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import uuid
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
@@ -17,6 +18,8 @@ from crow.stream_json.projection import Projection
 
 ASK = "AskUserQuestion"
 YES_NO = ("Yes", "No")
+BEGINNING = ("SessionStart", "Setup")
+"""Events whose hooks programs are always told of."""
 
 
 class StreamClient:
@@ -26,7 +29,7 @@ class StreamClient:
     ``PermissionRequest`` (`crow.stream_json.control.hooks_table`), which can rewrite the arguments;
     what it has allowed there is its user's word here. ``servers`` are names of MCP servers that it
     has itself. ``partial`` and ``tells_all`` are those of a `Projection`, the latter for
-    sub-agents. ``denied`` are the calls that were refused; ``has_interrupted`` is True once a
+    sub-agents, and with ``tells_hooks`` each hook that runs is told of. ``denied`` are the calls that were refused; ``has_interrupted`` is True once a
     refusal was to end the turn as well.
     """
 
@@ -47,6 +50,7 @@ class StreamClient:
         self.answers = asks
         self.partial = partial
         self.tells_all = False
+        self.tells_hooks = False
         self.mcp_servers: list[Any] = [
             {"name": name, "channel": Channel(lines, name)} for name in servers
         ]
@@ -81,6 +85,12 @@ class StreamClient:
             self._early.append((session_id, event))
         else:
             self._put(session_id, event)
+
+    def follow_hook(self, session_id: str, subtype: str, fields: Mapping[str, Any]) -> None:
+        """Tell of a hook of settings files; of those of a session's beginning at any rate."""
+        if self.tells_hooks or fields["hook_event"] in BEGINNING:
+            told = {"type": "system", "subtype": subtype, **fields}
+            self.lines.put({**told, "session_id": session_id, "uuid": str(uuid.uuid4())})
 
     def _put(self, session_id: str, event: Event) -> None:
         projection = self._told.get(session_id) or self._projection(session_id)

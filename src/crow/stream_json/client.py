@@ -29,8 +29,8 @@ class StreamClient:
     ``PermissionRequest`` (`crow.stream_json.control.hooks_table`), which can rewrite the arguments;
     what it has allowed there is its user's word here. ``servers`` are names of MCP servers that it
     has itself. ``partial`` and ``tells_all`` are those of a `Projection`, the latter for
-    sub-agents, and with ``tells_hooks`` each hook that runs is told of. ``denied`` are the calls that were refused; ``has_interrupted`` is True once a
-    refusal was to end the turn as well.
+    sub-agents; with ``tells_hooks`` it is told of each hook that runs. ``denied`` are the calls
+    that were refused; ``has_interrupted`` is True once a refusal was to end the turn as well.
     """
 
     files: Files | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterable, Awaitable, Callable
+from functools import partial
 from time import perf_counter
 from typing import Any, cast
 
@@ -18,7 +19,7 @@ from crow.stream_json.control import Control, deciding, hooks_table
 from crow.stream_json.init import init, settle
 from crow.stream_json.lines import ControlError, Lines, Message, as_object
 from crow.stream_json.prompts import Prompt, prompt_of
-from crow.stream_json.result import result
+from crow.stream_json.result import result, size_in
 from crow.stream_json.stopwatch import Stopwatch
 
 SOURCE = "stream-json"
@@ -168,6 +169,7 @@ class Conversation:
             reply,
             model=self.client.model(),
             others=watch.usage,
+            size=partial(size_in, self.agent),
             turns=max(1, watch.turns - turns),
             seconds=perf_counter() - began,
             asked=watch.seconds - asked,

@@ -55,7 +55,8 @@ def offered(agent: Agent, session: Session) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     for extension in agent.extensions_of(session).values():
         tell: Any = getattr(extension, "offers_in", None)
-        for kind, things in (tell(session) if tell is not None else {}).items():
+        there: dict[str, list[Any]] = tell(session) if tell is not None else {}
+        for kind, things in there.items():
             found.setdefault(kind, []).extend(things)
     return found
 

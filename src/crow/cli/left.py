@@ -38,7 +38,7 @@ def news(settings: Settings) -> list[str]:
 
 
 def _left(settings: Settings) -> Iterator[Any]:
-    from crow.app.models import claude_model
+    from crow.app.models import claude_model, fallback_models
     from crow.settings.foreign import instead
     from crow.settings.values import Unused
 
@@ -48,6 +48,10 @@ def _left(settings: Settings) -> Iterator[Any]:
     if origin and not any(named) and not claude_model(settings, env):
         ((why, _),) = instead(["model"])
         yield Unused(origin, {"model": settings.claude_model}, why)
+    fallbacks = settings.origins.get("fallbackModel")
+    if fallbacks and not fallback_models(settings, env):
+        ((why, _),) = instead(["fallbackModel"])
+        yield Unused(fallbacks, {"fallbackModel": list(settings.fallback_model)}, why)
 
 
 def _line(keys: list[str], why: str, source: str) -> str:

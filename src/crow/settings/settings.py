@@ -26,9 +26,10 @@ class SettingsReader(Protocol):
 class Settings:
     """What all settings files and the command line's options say together.
 
-    ``claude_model`` is the one of ``.claude``, for where nobody names another. ``effort_level``
-    is for models that are known to think, ``fallback_model`` are those to ask where the first one
-    cannot be had, as Claude Code names them or Crow. ``models`` are names to choose from, ``purposes`` models for what is asked beside conversations,
+    ``claude_model`` is the one of ``.claude``, for where nobody names another. ``effort_level`` is
+    for models that are known to think, ``fallback_model`` are those to ask where the first one
+    cannot be had, by Claude Code's names or Crow's. ``models`` are names to choose from,
+    ``purposes`` models for what is asked beside conversations,
     ``pass_env`` names of variables with keys that programs get all the same. ``extensions`` maps
     names to options; ``hooks`` are the tables of every file as they stand there, ``unused_hooks``
     those that a switch turns off; ``status_line`` is what a terminal's last line is made by.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from crow.extensions.mcp.claude import ClaudeServers
     from crow.extensions.mcp.definitions import Definitions
     from crow.extensions.mcp.description import Description, DescriptionError
+    from crow.extensions.mcp.own import OwnServers
     from crow.extensions.mcp.server import KnownWays
     from crow.extensions.mcp.servers import Servers
     from crow.project import Brought
@@ -225,6 +226,19 @@ class McpHook:
         """The servers of a session; None where it has none."""
         held: Held | None = session.root.cache.get(KEY)
         return None if held is None else held.servers
+
+    def own_servers(
+        self, described: Mapping[str, Any], source: str, may_have: Callable[[str], bool]
+    ) -> OwnServers:
+        """Who connects to further servers in one session alone, such as an agent's.
+
+        ``described`` are descriptions by name, of the file ``source``; ``may_have`` says which
+        of their tools there are. Nothing here asks whether its user trusts that.
+        """
+        from crow.extensions.mcp.own import OwnServers
+
+        only = {n: it for n, it in described.items() if self.only is None or n in self.only}
+        return OwnServers(self._started, self._is_patient, only, source, may_have)
 
     def _started(self, ctx: SessionContext, found: Mapping[str, Description]) -> Servers:
         from crow.extensions.mcp.auth.vault import Vault

@@ -31,11 +31,18 @@ QUIET = 1.0
 """Seconds that nobody needs to be told of."""
 
 
+def everything(tool: str) -> bool:
+    """True."""
+    del tool
+    return True
+
+
 class Servers:
     """The servers of one session, and what the model can see of them.
 
     Connections belong to the session: its user answers the servers' questions, and they end with
-    it. It lies in the session's cache; ``aclose`` ends everything.
+    it. It lies in the session's cache; ``aclose`` ends everything. ``may_have`` says which tools
+    there are to be.
     """
 
     def __init__(
@@ -47,6 +54,7 @@ class Servers:
         known: KnownWays,
         vault: Vault,
     ) -> None:
+        self.may_have: Callable[[str], bool] = everything
         self._ctx = ctx
         self._limits = limits
         self._prompts = Prompts(ctx.session)
@@ -160,7 +168,7 @@ class Servers:
         tools: dict[str, Tool] = {n: tool for n, tool in alone.items() if n not in taken}
         if self._readable():
             tools |= {each.name: each for each in self._resources if each.name not in taken}
-        return tools
+        return {name: tool for name, tool in tools.items() if self.may_have(name)}
 
     def _by_name(self) -> tuple[dict[str, McpTool], dict[str, list[McpTool]]]:
         every = [tool for server in self.all for tool in server.tools]

@@ -18,12 +18,13 @@ from crow.extensions.subagents.definition import (
     Definitions,
     defined,
 )
-from crow.project import Plugin, matching_names
+from crow.project import Plugin, is_trusted, matching_names, project_of
 
 if TYPE_CHECKING:
     from crow import (
         LLM,
         Agent,
+        Context,
         ProjectSettings,
         Session,
         SessionContext,
@@ -300,13 +301,16 @@ class AgentTool:
 
     async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult:
         """Let the sub-agent do it."""
+        from crow.extensions.subagents.background import is_left, leave
+        from crow.extensions.subagents.memory import remembering
         from crow.extensions.subagents.relay import Relay
         from crow.extensions.subagents.work import Task, fields_of, hire, model_of, work
 
         call, extension = cast("ToolContext", ctx), self._extension
-        definition = self._chosen(args, call)
-        if isinstance(definition, ToolResult):
-            return definition
+        chosen = self._chosen(args, call)
+        if isinstance(chosen, ToolResult):
+            return chosen
+        definition, memory = remembering(await prepared(call, chosen), call.session.root.cwd)
         wanted = args.get("model") or ""
         task = Task(args["prompt"], args["description"], wanted, definition.isolated)
         wish = task.model if task.model in extension.models else definition.model
@@ -317,21 +321,25 @@ class AgentTool:
         if definition.front_matter.get("omitClaudeMd"):
             inherited.pop("instructions", None)
         child = hire(call, definition, llm, inherited, extension.depth)
-        for thing in extension.hooks(await prepared(call, definition)):
+        own = [memory, await servers_of(call, definition)]
+        for thing in [*extension.hooks(definition), *filter(None, own)]:
             child.use(thing)
-        return await work(call, Relay(call, turn), task, child, fields)
+        relay = Relay(call, turn)
+        working = work(call, relay, task, child, fields)
+        if is_left(definition, args, call):
+            return leave(call, definition, relay, task, working)
+        return await working
 
 
 async def prepared(call: ToolContext, definition: Definition) -> Definition:
-    """A definition with the texts of its skills; what of it has no effect is said once.
+    """A definition with the texts of its skills; those that are not there are named once.
 
     Nobody is told what a plugin's has, for nobody can mend it.
     """
     from crow.project import FrontMatter
 
     known = call.cache.setdefault(f"{SubagentsHook.name}.told", set[str]())
-    idle = ", ".join(definition.idle)
-    faults = [f"what its file says of {idle} counts for nothing here"] if idle else []
+    faults: list[str] = []
     used = call.agent.extensions_of(call.session).values()
     texts: Any = next((it.skill_text for it in used if hasattr(it, "skill_text")), None)
     prompt = definition.prompt
@@ -344,6 +352,26 @@ async def prepared(call: ToolContext, definition: Definition) -> Definition:
         told = f"the sub-agent {definition.name}: {'; '.join(faults)}"
         await call.ui.notify(told, severity="warning")
     return replace(definition, prompt=prompt)
+
+
+async def servers_of(ctx: Context, definition: Definition) -> object | None:
+    """Who connects to the servers that an agent's file describes; None where nobody has to.
+
+    A project's file starts none before the user has trusted the project as it is now.
+    """
+    described = definition.servers
+    used = ctx.agent.extensions_of(ctx.session).values()
+    makers = [each for each in used if hasattr(each, "own_servers")]
+    if not described or not makers:
+        return None
+    project, path = project_of(ctx.session.root.cwd), Path(definition.source)
+    is_projects = project != Path.home() and path.is_relative_to(project)
+    if is_projects and not is_trusted(project, path):
+        told = f"{path} is of a project that is not trusted (crow trust): its servers do not start"
+        await ctx.ui.notify(told, severity="warning")
+        return None
+    maker: Any = makers[0]
+    return maker.own_servers(described, definition.source, definition.may_have)
 
 
 def _listed(definition: Definition) -> str:

@@ -12,8 +12,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
-from functools import partial
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from crow.testing.endpoint import Endpoint, Response, answer, delta, respond, st
 __all__ = ["crow", "endpoint", "forks", "project"]
 
 FOLDER = Path(__file__).with_name("node")
+CROW = str(Path(sys.executable).with_name("crow"))
 COMPILER = FOLDER / "node_modules/typescript/bin/tsc"
 INSTALLED = FOLDER / "node_modules/.package-lock.json"
 STREAM = ("-p", "--output-format", "stream-json", "--input-format", "stream-json", "--verbose")
@@ -38,18 +38,18 @@ Told = dict[str, Any]
 
 
 @pytest.fixture(scope="session")
-def typescript(request: pytest.FixtureRequest) -> Callable[[list[Told]], str]:
-    """What the compiler has to say of a text; its program is installed where it was asked for."""
+def node(request: pytest.FixtureRequest) -> str:
+    """The program `node`; library and compiler are installed where these tests are asked for."""
     there = programs()
     if there is None:
         pytest.skip("Node and npm are not installed: types of npm's libraries are not held")
-    node, npm = there
+    program, npm = there
     marks = str(request.config.getoption("markexpr")).replace("not slow", "")
     if any(mark in marks for mark in WANTED) or os.environ.get("CI"):
-        install(node, npm)
+        install(program, npm)
     elif not INSTALLED.is_file():
         pytest.skip("the library of npm is not installed: make test ARGS='-m node'")
-    return partial(complaints, node)
+    return program
 
 
 def install(node: str, npm: list[str]) -> None:
@@ -160,9 +160,36 @@ async def test_every_message_is_one_that_the_library_of_python_reads(
 @pytest.mark.node
 @pytest.mark.slow
 async def test_every_message_is_of_the_type_that_the_library_of_npm_has(
-    crow: Crow, endpoint: Endpoint, typescript: Callable[[list[Told]], str]
+    crow: Crow, endpoint: Endpoint, node: str
 ) -> None:
     messages = messages_of(await whole(crow, endpoint))
-    assert await asyncio.to_thread(typescript, messages) == ""
+    assert await asyncio.to_thread(complaints, node, messages) == ""
     wrong = [{**each, "uuid": 7} for each in messages]
-    assert (await asyncio.to_thread(typescript, wrong)).count("error TS") >= len(messages)
+    assert (await asyncio.to_thread(complaints, node, wrong)).count("error TS") >= len(messages)
+
+
+@pytest.mark.node
+@pytest.mark.slow
+async def test_the_library_of_npm_drives_crow(crow: Crow, endpoint: Endpoint, node: str) -> None:
+    endpoint.play(calls(("Bash", {"command": "touch made"})), thinking())
+    settings = json.dumps({"hooks": HOOKS, "permissions": {"ask": ["Bash"]}})
+    process = await asyncio.create_subprocess_exec(
+        *(node, str(FOLDER / "client.mjs"), CROW, str(crow.cwd), settings),
+        cwd=crow.cwd,
+        env={**os.environ, **crow.env},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await process.communicate()
+    assert process.returncode == 0, err.decode()
+    read = json.loads(out)
+    assert read["asked"] == ["Bash"]
+    assert (crow.cwd / "made").exists()
+    kinds = [each.get("subtype") or each["type"] for each in read["told"]]
+    assert kinds[:3] == ["hook_started", "hook_response", "init"]
+    assert {"stream_event", "assistant", "user"} <= {*kinds}
+    assert kinds[-1] == "success"
+    first = read["told"][2]
+    assert "critic" in first["agents"]
+    assert "critic" in {each["name"] for each in read["agents"]}
+    assert await asyncio.to_thread(complaints, node, messages_of(read["told"])) == ""

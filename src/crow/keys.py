@@ -16,6 +16,7 @@ __all__ = [
     "ENV_FILE",
     "FIRST_PROMPT",
     "GIVEN_MODE",
+    "INITIAL_PROMPT",
     "INSTRUCTION_FILES",
     "JOBS",
     "MAY_READ",
@@ -151,6 +152,8 @@ ROLE: Key[tuple[str, str]] = Key("role")
 ``append`` puts it behind Crow's own words, ``override`` in their place; ``agent`` in the place of
 a client's, too.
 """
+INITIAL_PROMPT: Key[str] = Key("initial_prompt")
+"""What a session's agent begins with, before what its user says first; gone once it is said."""
 OUTPUT_STYLE: Key[str] = Key("output_style")
 """The name of the way in which a session's agent talks."""
 CLIENT_SERVERS: Key[Any] = Key("client_servers")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Crow, calls
 
-from crow.testing.endpoint import Endpoint, answer
+from crow.testing.endpoint import Endpoint, answer, respond
 
 
 def write(table: object, folder: Path | None = None) -> None:
@@ -45,7 +45,8 @@ async def test_all_keys_together_are_ten_lines(crow: Crow, endpoint: Endpoint) -
     from crow.settings.foreign import LEFT
 
     endpoint.play(answer("Done."))
-    write({key: "x" for keys in LEFT.values() for key in keys} | {"nonsense": 1})
+    every = {key: "x" for keys in LEFT.values() for key in keys}
+    write(every | {"fallbackModel": ["x"], "nonsense": 1})
     ended = await crow("-p", "hi")
     assert len(ended.err.splitlines()) <= 10
     assert max(map(len, ended.err.splitlines())) < 400
@@ -102,6 +103,45 @@ async def test_the_model_of_claude_counts_where_nobody_names_another(
     write({"model": "claude-sonnet-4-5[1m]", "apiKeyHelper": "echo k", "env": place})
     ended = await crow("-p", "hi", "--output-format", "stream-json")
     assert ended.events[0]["model"] == "claude-sonnet-4-5"
+
+
+async def test_how_hard_models_think_is_said_to_those_that_do(
+    crow: Crow, endpoint: Endpoint
+) -> None:
+    write({"effortLevel": "high"})
+    endpoint.play(*[answer("Done.")] * 3)
+    place = {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": endpoint.url}
+    assert (await crow("-p", "hi")).err == ""
+    for name in ("CROW_BASE_URL", "CROW_MODEL", "CROW_API_KEY"):
+        crow.env.pop(name)
+    write({"effortLevel": "high", "env": place})
+    own = {"providers": {"openai": {"base_url": endpoint.url, "wire": "chat"}}}
+    given = ("-p", "hi", "--model", "openai/gpt-5", "--settings", json.dumps(own))
+    await crow(*given)
+    await crow(*given, "--effort", "low")
+    efforts = [each.body.get("reasoning_effort") for each in endpoint.requests]
+    assert efforts == [None, "high", "low"]
+
+
+async def test_other_models_answer_as_the_settings_say(crow: Crow, endpoint: Endpoint) -> None:
+    write({"fallbackModel": ["first", "second"]})
+    gone = respond(404, {"error": {"message": "no such model", "code": "model_not_found"}})
+    endpoint.play(gone, gone, answer("Hello."))
+    ended = await crow("-p", "hi")
+    assert ended.out == "Hello.\n"
+    asked = [each.body["model"] for each in endpoint.requests]
+    assert asked == ["scripted", "first", "second"]
+    endpoint.play(gone, answer("Hello."))
+    await crow("-p", "hi", "--fallback-model", "third")
+    assert endpoint.requests[-1].body["model"] == "third"
+
+
+async def test_a_model_that_nobody_can_ask_is_said_once(crow: Crow) -> None:
+    write({"fallbackModel": ["sonnet", "nobody/x"]})
+    for name in ("CROW_BASE_URL", "CROW_API_KEY", "CROW_MODEL"):
+        crow.env.pop(name)
+    said = [(await crow("-p", "hi", "--model", "rehearsal")).err for _ in range(2)]
+    assert ["fallbackModel: the model and how hard" in each for each in said] == [True, False]
 
 
 async def test_variables_reach_what_crow_starts(crow: Crow, endpoint: Endpoint) -> None:

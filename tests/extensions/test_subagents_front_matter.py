@@ -96,18 +96,15 @@ async def test_skills_are_read_before_it_begins_and_instructions_can_stay_away(
     assert ("Be kind." in second, "Be kind." in first) == (False, True)
 
 
-async def test_what_has_no_effect_is_said_once(project: Path, home: Path) -> None:
-    lines = ("memory: user", "background: true", "color: red", "skills: [nowhere]")
-    write(home, *lines, "mcpServers:", "  - web", "  - mine:", "      command: x")
+async def test_a_skill_that_is_not_there_is_named_once(project: Path, home: Path) -> None:
+    write(home, "color: red", "skills: [nowhere]")
     user = ScriptedUser()
     agent, _ = built(project, TASK, "June.", TASK, "July.", "Ok.")
     async with agent:
         session = await agent.new_session(project, client=user)
         await agent.prompt(session, "Hi")
     (notice,) = (each.text for each in user.told if isinstance(each, Notice))
-    idle = "background, memory, mcpServers.mine"
-    first = f"the sub-agent poet: what its file says of {idle} counts for nothing here"
-    assert notice == f"{first}; it has no skill nowhere: there is none"
+    assert notice == "the sub-agent poet: it has no skill nowhere: there is none"
 
 
 async def test_named_servers_lend_their_tools(home: Path) -> None:

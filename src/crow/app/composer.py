@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from crow.app.loading import Kind, Source, Sources, files_in, find, in_a_line, load_file, things
+from crow.app.models import fallback_models
 from crow.app.plugins import (
     brought_of,
     hooks_of,
@@ -189,6 +190,7 @@ class Composer:
             brought_of(settings),
             others_of(settings),
             partial(instructions_of, settings),
+            fallback_models(settings, {**os.environ, **settings.env}),
         )
 
     def proposals(self) -> Proposals:

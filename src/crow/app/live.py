@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from crow.app.complaints import of_settings, of_trust
 from crow.app.loading import Sources
+from crow.app.plugins import plugins_of
 from crow.app.session_settings import NAME, SessionSettings, ground_of
 from crow.app.settings_updater import Applied, SettingsUpdater
 from crow.core.agent import Agent
@@ -90,6 +91,12 @@ class LiveSettings:
             return Answer("Another session is at work: /reload when it is done.")
         await reloading.reload(asked=True)
         return Answer("\n".join([*reloading.said, *reloading.failed]) or "Nothing has changed.")
+
+    def offers_in(self, session: Session) -> dict[str, list[dict[str, str]]]:
+        """The plugins of a session."""
+        held = ground_of(session)
+        plugins, _ = plugins_of(self.settings if held is None else held.settings)
+        return {"plugins": [{"name": each.name, "path": str(each.root)} for each in plugins]}
 
     def proposals(self) -> Proposals:
         """What puts extensions into use while the agent works."""

@@ -25,8 +25,9 @@ MODEL = (
     "timeouts",
     "context_window",
     "providers",
+    "effort_level",
 )
-OTHER_NAMES = {"api_key_helper": "apiKeyHelper"}
+OTHER_NAMES = {"api_key_helper": "apiKeyHelper", "effort_level": "effortLevel"}
 DOORS = frozenset({"CROW_ACP_TOKEN", "CROW_STORE"})
 """Open a ``crow acp --listen``, which may be another process than this one, and the sessions."""
 
@@ -148,21 +149,47 @@ def claude_model(settings: Settings, env: Mapping[str, str]) -> str:
 
     ``opus`` and its like are the newest of their family; what stands in brackets says nothing here.
     """
-    wanted = (settings.claude_model or "").partition("[")[0].strip()
+    wanted = settings.claude_model
     others = (settings.model, settings.base_url, env.get("CROW_MODEL"), env.get("CROW_BASE_URL"))
-    if not wanted or any(others):
-        return ""
+    return "" if not wanted or any(others) else _of_claude(wanted, settings, env)
+
+
+def fallback_models(settings: Settings, env: Mapping[str, str]) -> list[str]:
+    """The models of ``fallbackModel`` that can be asked, each by its name here.
+
+    Claude Code's names mean its own models, others are Crow's. At an endpoint that is given by its
+    URL every name is the model's own.
+    """
+    if settings.base_url or env.get("CROW_BASE_URL"):
+        return [*dict.fromkeys(settings.fallback_model)]
+    found = (
+        _of_claude(name, settings, env) or (name if _can_be_asked(name, settings, env) else "")
+        for name in settings.fallback_model
+    )
+    return [*dict.fromkeys(filter(None, found))]
+
+
+def _of_claude(wanted: str, settings: Settings, env: Mapping[str, str]) -> str:
+    """The model that Claude Code calls so; empty where it cannot be asked, or is none."""
+    from crow.llm.models import newest
+
+    plain = wanted.partition("[")[0].strip()
+    name = f"anthropic/{newest('anthropic', f'claude-{plain}-') or plain}"
+    is_one = name.startswith("anthropic/claude-") and _can_be_asked(name, settings, env)
+    return name if is_one else ""
+
+
+def _can_be_asked(name: str, settings: Settings, env: Mapping[str, str]) -> bool:
+    """True where a model's provider is known, and there is a key for it."""
     from crow.core.errors import ModelError
     from crow.llm import resolve
     from crow.llm.credentials import load
-    from crow.llm.models import newest
 
-    name = f"anthropic/{newest('anthropic', f'claude-{wanted}-') or wanted}"
     try:
         resolve(name, table_of(settings), env, load)
     except ModelError:
-        return ""
-    return name if name.startswith("anthropic/claude-") else ""
+        return False
+    return True
 
 
 def said_model(settings: Settings) -> str | None:

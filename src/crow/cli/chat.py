@@ -38,6 +38,7 @@ from crow.cli.parser import Parser
 from crow.cli.remembering import is_to_remember, remember
 from crow.cli.view import counted
 from crow.core.ports import Question
+from crow.keys import INITIAL_PROMPT
 from crow.project.home import state_directory
 
 if TYPE_CHECKING:
@@ -172,8 +173,8 @@ class Talk:
                     return
                 await self._begin(tab, session)
                 await self._choose_model(tab, session)
-                if options.prompt:
-                    begin_with(tab, options.prompt)
+                if begin := options.prompt or INITIAL_PROMPT.pop(session):
+                    begin_with(tab, begin)
                 self._start(self._answer_all(tab, session))
                 await self._finish()
 

@@ -61,7 +61,6 @@ CLAUDE: Sequence[Flag] = (
     Flag("--file", "+", ATTACHED),
     Flag("--from-pr", "?", "sessions know no pull requests: crow sessions search TEXT"),
     _passed("--ide", "", "editors start Crow: crow acp"),
-    _passed("--include-hook-events", "", "crow hooks explain tells what hooks did"),
     Flag("--inherit-permission-mode", "1", "--mode MODE"),
     Flag(
         "--managed-settings", "1", "the administrator's settings are files; --settings takes JSON"

@@ -243,6 +243,11 @@ class Chosen:
     def __init__(self, wanted: frozenset[str], known: frozenset[str]) -> None:
         self.hidden = known - wanted - {ANSWER}
 
+    def hides(self, name: str, tool: object) -> bool:
+        """True for a tool that the model is not lent."""
+        del tool
+        return name in self.hidden
+
     def before_llm_request(self, ctx: TurnContext) -> None:
         """Leave out what is hidden."""
         ctx.tools = [each for each in ctx.tools if each["function"]["name"] not in self.hidden]

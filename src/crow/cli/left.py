@@ -43,7 +43,7 @@ def news(settings: Settings) -> list[str]:
 
 def left_out(settings: Settings) -> Iterator[Unused]:
     """What of Claude Code's files is for nobody here: keys and values, whose, and why."""
-    from crow.app.models import claude_model
+    from crow.app.models import claude_model, fallback_models
     from crow.settings.foreign import instead
     from crow.settings.values import Unused
 
@@ -53,6 +53,10 @@ def left_out(settings: Settings) -> Iterator[Unused]:
     if origin and not any(named) and not claude_model(settings, env):
         ((why, _),) = instead(["model"])
         yield Unused(origin, {"model": settings.claude_model}, why)
+    fallbacks = settings.origins.get("fallbackModel")
+    if fallbacks and not fallback_models(settings, env):
+        ((why, _),) = instead(["fallbackModel"])
+        yield Unused(fallbacks, {"fallbackModel": list(settings.fallback_model)}, why)
 
 
 def shown(keys: Sequence[str]) -> str:

@@ -212,7 +212,7 @@ def tell_problems(settings: Settings, agent: Agent, out: Output) -> None:
     for text in complaints(settings, agent):
         out.error(text)
         live_of(agent).told.add(text)
-    if settings.passed_over or settings.claude_model:
+    if settings.passed_over or settings.claude_model or settings.fallback_model:
         from crow.cli.left import news
 
         for text in news(settings):

@@ -92,6 +92,9 @@ def declare(parser: Parser) -> None:
         "--include-partial-messages", action="store_true", help="stream-json: pieces of answers"
     )
     parser.add_argument(
+        "--include-hook-events", action="store_true", help="stream-json: hooks as they run"
+    )
+    parser.add_argument(
         "--replay-user-messages",
         action="store_true",
         help="stream-json: tell prompts back, with the ids that files can be brought back by",

@@ -57,6 +57,7 @@ class Streaming:
             servers=sdk_servers(options),
         )
         self.client.tells_all = options.forward_subagent_text
+        self.client.tells_hooks = options.include_hook_events
         self.conversation = Conversation(
             *(self.agent, lines, self.client, self._open, self._answer),
             replays=options.replay_user_messages,

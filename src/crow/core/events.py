@@ -57,12 +57,18 @@ class CallDelta:
 
 @frozen
 class Retrying:
-    """A request failed and is sent again after ``delay`` seconds. ``kind`` is a `ModelError`'s."""
+    """A request failed and is sent again after ``delay`` seconds. ``kind`` is a `ModelError`'s.
+
+    ``status`` is what the server has answered, None for nothing; there are ``limit`` attempts at
+    most, 0 where nobody counts them.
+    """
 
     attempt: int
     delay: float
     reason: str
     kind: str = ""
+    status: int | None = None
+    limit: int = 0
 
 
 @frozen

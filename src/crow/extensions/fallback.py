@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from crow import Completion, Key, ModelError, NextRequest, RunContext, TurnContext
+
+if TYPE_CHECKING:
+    from crow import ProjectSettings
 
 ABSENT = frozenset({"overloaded", "rate_limit", "server", "network", "timeout", "model_not_found"})
 """Kinds of errors that say nothing of the request: another model may answer it."""
@@ -26,7 +31,12 @@ class FallbackHook:
     inherited = True
 
     models: list[str] = field(default_factory=list[str])
-    """The models to ask, one after the other."""
+    """The models to ask, one after the other; without it those of `fallbackModel`."""
+
+    @classmethod
+    def options_from(cls, settings: ProjectSettings, own: Mapping[str, Any]) -> dict[str, Any]:
+        """The options, with the settings' models where it has none of its own."""
+        return {"models": list(settings.fallback_models), **own}
 
     def before_run(self, ctx: RunContext) -> None:
         """Begin with the session's own model."""

@@ -71,6 +71,7 @@ def make_model(name: str, place: Place, settings: Table, env: Mapping[str, str])
         query=table.get("query"),
         headers=_headers(table, settings),
         params={
+            **_effort(info, settings),
             **table.get("params", {}), **own.get("params", {}), **settings.get("params", {}),
         },
         timeouts=_timeouts(table, settings),
@@ -109,6 +110,12 @@ def info_at(name: str, place: Place, settings: Table) -> ModelInfo:
         or info.context_window,
         max_output=said.get("max_output") or info.max_output,
     )
+
+
+def _effort(info: ModelInfo, settings: Table) -> Table:
+    """How hard a model is to think that is known to; one that is not is told nothing."""
+    level = settings.get("effortLevel")
+    return {"reasoning_effort": level} if level and info.levels else {}
 
 
 def _thinking(info: ModelInfo, levels: Iterable[str]) -> ModelInfo:

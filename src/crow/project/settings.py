@@ -142,7 +142,8 @@ class ProjectSettings:
     ``options_from(settings, own)`` returns the options that it is made with; ``own`` is its table.
     ``project`` is a directory, ``plugins`` are those in use and ``mcp_servers`` the settings' and
     theirs; ``brought`` is what the user and a trusted project have for other agents, ``others`` the
-    names of those whose things are read, and ``instructions`` gives their files for a project.
+    names of those whose things are read, and ``instructions`` gives their files for a project;
+    ``fallback_models`` are to be asked where the first one cannot be had.
     ``scripts`` gives the project's files that hooks and servers run. ``keep_rule`` writes a
     permission rule down, None where that would not last; ``drop_rule`` takes one out again, False
     where it was not there. ``prompted`` gives the extensions that are to begin a sub-agent's
@@ -167,3 +168,4 @@ class ProjectSettings:
     brought: Sequence[Brought] = ()
     others: frozenset[str] = frozenset()
     instructions: Callable[[Path], Sequence[Path]] = nothing
+    fallback_models: Sequence[str] = ()

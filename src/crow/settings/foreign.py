@@ -19,8 +19,8 @@ LEFT: Mapping[str, frozenset[str]] = {
         "the model and how hard it thinks are set by 'model', 'params', 'models' and "
         "extensions.fallback in .crow/settings.json (crow models)": """
             advisorModel alwaysThinkingEnabled availableModels availableModelsMatch deniedModels
-            effortLevel enforceAvailableModels fallbackModel fastMode fastModePerSessionOptIn
-            maxEffortLevel model modelCatalogPublicKey modelCatalogUrl modelOverrides modelPicker
+            enforceAvailableModels fallbackModel fastMode fastModePerSessionOptIn maxEffortLevel
+            model modelCatalogPublicKey modelCatalogUrl modelOverrides modelPicker
             modelPricing modelSettings promptCacheTtl subagentPromptCacheTtl switchModelsOnFlag
             teammateDefaultModel ultracode""",
         "sign-ins are made by crow login, a provider's own variables, and 'providers' in "

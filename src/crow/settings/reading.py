@@ -41,6 +41,7 @@ PLUGINS = ("enabledPlugins", "pluginConfigs")
 KEY_HELPER = "apiKeyHelper"
 STATUS = "statusLine"
 CLEANUP = "cleanupPeriodDays"
+EFFORT, FALLBACK = "effortLevel", "fallbackModel"
 CLAUDE_MODEL = "claudeModel"
 """What ``model`` of ``.claude`` is called here: it counts where nobody names another."""
 OPTIONS: Mapping[str, tuple[str, str]] = {
@@ -58,7 +59,7 @@ CLAUDES = frozenset(
         *HTTP_LISTS,
         *PLUGINS,
         *OPTIONS,
-        "model",
+        *("model", EFFORT, FALLBACK),
     }
 )
 """What is taken from ``.claude``: an endpoint named there is not meant for Crow."""
@@ -266,6 +267,8 @@ class MergedSettings:
 
             table = as_options({**table}, OPTIONS)
         checked = Sieve(self._drop(source), self.schema).sift(table)
+        if FALLBACK in checked:  # the extension is used where there is a table for it
+            checked.setdefault("extensions", {}).setdefault("fallback", {})
         if foreign and "model" in checked:
             checked[CLAUDE_MODEL] = checked.pop("model")
         if CLEANUP in checked and source.layer in ("project", "local"):
@@ -470,6 +473,8 @@ def _settings(
         api_key_helper=values.get(KEY_HELPER),
         cleanup_period_days=values.get(CLEANUP),
         claude_model=values.get(CLAUDE_MODEL),
+        effort_level=values.get(EFFORT),
+        fallback_model=tuple(values.get(FALLBACK, ())),
         pass_env=merged.listed("pass_env"),
         disabled=merged.listed("extensions.disable"),
         mcp_servers=values.get("mcpServers", {}),

@@ -26,8 +26,10 @@ class SettingsReader(Protocol):
 class Settings:
     """What all settings files and the command line's options say together.
 
-    ``claude_model`` is the one of ``.claude``, for where nobody names another. ``models`` are names
-    to choose from, ``purposes`` models for what is asked beside conversations,
+    ``claude_model`` is the one of ``.claude``, for where nobody names another. ``effort_level`` is
+    for models that are known to think, ``fallback_model`` are those to ask where the first one
+    cannot be had, by Claude Code's names or Crow's. ``models`` are names to choose from,
+    ``purposes`` models for what is asked beside conversations,
     ``pass_env`` names of variables with keys that programs get all the same. ``extensions`` maps
     names to options; ``hooks`` are the tables of every file as they stand there, ``unused_hooks``
     those that a switch turns off; ``status_line`` is what a terminal's last line is made by.
@@ -48,6 +50,8 @@ class Settings:
 
     model: str | None = None
     claude_model: str | None = None
+    effort_level: str | None = None
+    fallback_model: tuple[str, ...] = ()
     models: tuple[Entry, ...] = ()
     pass_env: tuple[Entry, ...] = ()
     purposes: Mapping[str, str] = field(default_factory=dict[str, str])

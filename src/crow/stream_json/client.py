@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import uuid
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
@@ -17,6 +18,8 @@ from crow.stream_json.projection import Projection
 
 ASK = "AskUserQuestion"
 YES_NO = ("Yes", "No")
+BEGINNING = ("SessionStart", "Setup")
+"""Events whose hooks programs are always told of."""
 
 
 class StreamClient:
@@ -26,8 +29,8 @@ class StreamClient:
     ``PermissionRequest`` (`crow.stream_json.control.hooks_table`), which can rewrite the arguments;
     what it has allowed there is its user's word here. ``servers`` are names of MCP servers that it
     has itself. ``partial`` and ``tells_all`` are those of a `Projection`, the latter for
-    sub-agents. ``denied`` are the calls that were refused; ``has_interrupted`` is True once a
-    refusal was to end the turn as well.
+    sub-agents; with ``tells_hooks`` it is told of each hook that runs. ``denied`` are the calls
+    that were refused; ``has_interrupted`` is True once a refusal was to end the turn as well.
     """
 
     files: Files | None = None
@@ -47,6 +50,7 @@ class StreamClient:
         self.answers = asks
         self.partial = partial
         self.tells_all = False
+        self.tells_hooks = False
         self.mcp_servers: list[Any] = [
             {"name": name, "channel": Channel(lines, name)} for name in servers
         ]
@@ -57,24 +61,36 @@ class StreamClient:
         self._session: Session | None = None
         self._agent: Agent | None = None
         self._early: list[tuple[str, Event]] = []
+        self._is_held = True
         self._told: dict[str, Projection] = {}
 
     def attach(self, agent: Agent, session: Session) -> None:
-        """Speak for this session; what was told while it was opened follows its first message."""
+        """Speak for this session; what was told while it was opened follows the first message."""
         self._agent, self._session = agent, session
+        self._is_held = False
+
+    def hold(self) -> None:
+        """Keep what is told until `begin`: the first message of a turn comes first."""
+        self._is_held = True
 
     def begin(self) -> None:
-        """Tell what was told before the session was known."""
-        early, self._early = self._early, []
+        """Tell what was kept."""
+        early, self._early, self._is_held = self._early, [], False
         for session_id, event in early:
             self._put(session_id, event)
 
     async def update(self, session_id: str, event: Event) -> None:
         """Tell of an event."""
-        if self._session is None:
+        if self._is_held:
             self._early.append((session_id, event))
         else:
             self._put(session_id, event)
+
+    def follow_hook(self, session_id: str, subtype: str, fields: Mapping[str, Any]) -> None:
+        """Tell of a hook of settings files; of those of a session's beginning at any rate."""
+        if self.tells_hooks or fields["hook_event"] in BEGINNING:
+            told = {"type": "system", "subtype": subtype, **fields}
+            self.lines.put({**told, "session_id": session_id, "uuid": str(uuid.uuid4())})
 
     def _put(self, session_id: str, event: Event) -> None:
         projection = self._told.get(session_id) or self._projection(session_id)

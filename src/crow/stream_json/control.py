@@ -9,9 +9,9 @@ from crow.core.agent import Agent
 from crow.core.errors import ModelError
 from crow.core.session import Session
 from crow.keys import OUTPUT_STYLE
+from crow.stream_json.init import servers
 from crow.stream_json.lines import ControlError, Lines, Message, as_object
 from crow.stream_json.prompts import rewind
-from crow.stream_json.result import servers
 
 Callback = Callable[[Message, str | None], Awaitable[Message]]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterable, Awaitable, Callable
+from functools import partial
 from time import perf_counter
 from typing import Any, cast
 
@@ -15,9 +16,10 @@ from crow.core.session import Reply, Session
 from crow.project.use import use_front_matter
 from crow.stream_json.client import StreamClient
 from crow.stream_json.control import Control, deciding, hooks_table
+from crow.stream_json.init import init, settle
 from crow.stream_json.lines import ControlError, Lines, Message, as_object
 from crow.stream_json.prompts import Prompt, prompt_of
-from crow.stream_json.result import init, result
+from crow.stream_json.result import result, size_in
 from crow.stream_json.stopwatch import Stopwatch
 
 SOURCE = "stream-json"
@@ -151,6 +153,8 @@ class Conversation:
         """Answer a prompt, between its first and its last message."""
         session = await self.session()
         began, watch = perf_counter(), self._watch
+        self.client.hold()
+        await settle(self.agent, session)
         watch.usage.clear()
         turns, asked, denied = watch.turns, watch.seconds, len(self.client.denied)
         self.lines.put(init(self.agent, session, self.client.model()))
@@ -165,6 +169,7 @@ class Conversation:
             reply,
             model=self.client.model(),
             others=watch.usage,
+            size=partial(size_in, self.agent),
             turns=max(1, watch.turns - turns),
             seconds=perf_counter() - began,
             asked=watch.seconds - asked,

@@ -24,7 +24,22 @@ from crow.core.events import (
 from crow.core.messages import Usage, text_of
 from crow.stream_json.lines import Message
 
+ENDINGS: Message = {"stop_sequence": None, "stop_details": None, "container": None}
+"""What a model of Anthropic says of an ending, beside the reason."""
 DELTAS = {"text": "text_delta", "thinking": "thinking_delta", "tool_use": "input_json_delta"}
+ERRORS = {
+    "authentication": "authentication_failed",
+    "billing": "billing_error",
+    "context_length": "invalid_request",
+    "invalid_request": "invalid_request",
+    "model_not_found": "model_not_found",
+    "overloaded": "overloaded",
+    "rate_limit": "rate_limit",
+    "server": "server_error",
+}
+"""Why a request has failed, in the words of the protocol, by the kind of the error."""
+STARTS: Mapping[str, Message] = {"thinking": {"signature": ""}, "text": {"citations": None}}
+"""What a block has beside its text."""
 FIELDS = {"text": "text", "thinking": "thinking", "tool_use": "partial_json"}
 
 
@@ -56,6 +71,7 @@ class Projection:
         self._open = False
         self._begun: set[str] = set()
         self._usage = usage_of({})
+        self._tokens = 0
 
     def messages(self, event: Event) -> Generator[Message]:
         """What an event is told as; nothing for what the protocol has no words for."""
@@ -84,7 +100,7 @@ class Projection:
             yield from self._block_ended()
             yield from self._begin(message_id)
             self._kind = kind
-            yield from self._block_begun({"type": kind, FIELDS[kind]: ""})
+            yield from self._block_begun({"type": kind, FIELDS[kind]: "", **STARTS[kind]})
         self._text.append(text)
         yield from self._delta(text)
 
@@ -115,8 +131,7 @@ class Projection:
         self._id = message_id
         self._index = -1
         self._usage = usage_of({})
-        message = {**self._message([]), "stop_reason": None, "stop_sequence": None}
-        yield from self._streamed({"type": "message_start", "message": message})
+        yield from self._streamed({"type": "message_start", "message": self._message([])})
 
     def _block_begun(self, block: Message) -> Generator[Message]:
         self._index += 1
@@ -125,7 +140,9 @@ class Projection:
         )
 
     def _delta(self, text: str) -> Generator[Message]:
-        delta = {"type": DELTAS[self._kind], FIELDS[self._kind]: text}
+        delta: Message = {"type": DELTAS[self._kind], FIELDS[self._kind]: text}
+        if self._kind == "thinking":
+            delta["estimated_tokens"] = None
         yield from self._streamed(
             {"type": "content_block_delta", "index": self._index, "delta": delta}
         )
@@ -135,8 +152,7 @@ class Projection:
         kind, text = self._kind, "".join(self._text)
         self._kind, self._text = "", []
         if kind in ("text", "thinking") and text:
-            signed = {"signature": ""} if kind == "thinking" else {}
-            yield self._said({"type": kind, FIELDS[kind]: text, **signed})
+            yield self._said({"type": kind, FIELDS[kind]: text, **STARTS[kind]})
         if kind:
             yield from self._streamed({"type": "content_block_stop", "index": self._index})
 
@@ -144,13 +160,16 @@ class Projection:
         """The answer is complete."""
         reason = "tool_use" if self._kind == "tool_use" else "end_turn"
         if isinstance(event, UsageReported):
-            self._usage = usage_of(event.last)
+            self._usage, self._tokens = usage_of(event.last), event.context_tokens
         yield from self._block_ended()
         if not self._open:
             return
         self._open = False
-        delta = {"stop_reason": reason, "stop_sequence": None}
-        yield from self._streamed({"type": "message_delta", "delta": delta, "usage": self._usage})
+        kept = ("cache_creation", "inference_geo", "service_tier", "speed")
+        usage = {key: value for key, value in self._usage.items() if key not in kept}
+        delta = {"stop_reason": reason, **ENDINGS}
+        ended = {"type": "message_delta", "delta": delta, "usage": usage}
+        yield from self._streamed({**ended, "context_management": None})
         yield from self._streamed({"type": "message_stop"})
 
     def _said(self, block: Message) -> Message:
@@ -165,7 +184,9 @@ class Projection:
             "model": self._model(),
             "content": content,
             "stop_reason": None,
-            "stop_sequence": None,
+            **ENDINGS,
+            "context_management": None,
+            "diagnostics": None,
             "usage": self._usage,
         }
 
@@ -196,11 +217,20 @@ class Projection:
                 message = {"role": "user", "content": text_of(content)}
                 yield {**self._whole({"type": "user", "message": message}), "isSynthetic": True}
             case Compacted(trigger=trigger):
-                yield self._system("compact_boundary", compact_metadata={"trigger": trigger})
-            case Retrying(attempt, delay, reason):
-                waited = round(delay * 1000)
+                about = {
+                    "trigger": "manual" if trigger == "manual" else "auto",
+                    "pre_tokens": self._tokens,
+                }
+                yield self._system("compact_boundary", compact_metadata=about)
+            case Retrying(attempt, delay, reason, kind, status, limit):
                 yield self._system(
-                    "api_retry", attempt=attempt, retry_delay_ms=waited, error=reason
+                    "api_retry",
+                    attempt=attempt,
+                    max_retries=limit,
+                    retry_delay_ms=round(delay * 1000),
+                    error_status=status,
+                    error=ERRORS.get(kind, "unknown"),
+                    reason=reason,
                 )
             case ConfigChanged({"mode": mode}):
                 yield self._system("status", status=None, permissionMode=mode)
@@ -231,4 +261,12 @@ def usage_of(usage: Usage | Mapping[str, Any]) -> Message:
         "cache_creation_input_tokens": written,
         "cache_read_input_tokens": cached,
         "output_tokens": usage.get("output_tokens", 0),
+        "cache_creation": {"ephemeral_5m_input_tokens": written, "ephemeral_1h_input_tokens": 0},
+        "output_tokens_details": {"thinking_tokens": usage.get("reasoning_tokens", 0)},
+        "server_tool_use": {"web_search_requests": 0, "web_fetch_requests": 0},
+        "service_tier": "standard",
+        "inference_geo": "",
+        "iterations": [],
+        "speed": "standard",
+        "fallback_credit": None,
     }

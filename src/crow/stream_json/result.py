@@ -1,61 +1,27 @@
-"""The first and the last message of a turn."""
+"""The last message of a turn: how it ended."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from crow._version import __version__
 from crow.core.agent import Agent
+from crow.core.errors import ModelError
 from crow.core.messages import Usage
-from crow.core.session import Reply, Session
-from crow.keys import OUTPUT_STYLE, STRUCTURED_OUTPUT
+from crow.core.session import Reply
+from crow.keys import STRUCTURED_OUTPUT
 from crow.stream_json.lines import Message
 from crow.stream_json.projection import usage_of
 
+Size = tuple[int, int]
+"""Tokens of a model: of its window, and of an answer."""
 SUCCESSES = ("end_turn", "hook_stopped", "max_tokens", "refusal")
 SUBTYPES = {"max_turn_requests": "error_max_turns", "cancelled": "error_during_execution"}
 OF_MONEY = "the limit of $"
 """How a run ends that has cost too much, as the limits say it."""
 OF_FORM = "no answer fitted the schema"
 """How a run ends that has not answered in the form that was wanted."""
-SPOKEN = "2.1.331"
-"""The version of Claude Code whose words these are: libraries warn where a program names none."""
-
-
-def init(agent: Agent, session: Session, model: str) -> Message:
-    """What there is in a session."""
-    return {
-        "type": "system",
-        "subtype": "init",
-        "cwd": session.cwd,
-        "session_id": session.id,
-        "tools": list(agent.tools_of(session)),
-        "mcp_servers": servers(agent, session),
-        "model": model,
-        "permissionMode": session.mode,
-        "slash_commands": list(agent.commands_of(session)),
-        "apiKeySource": "none",
-        "claude_code_version": SPOKEN,
-        "crow_version": __version__,
-        "output_style": OUTPUT_STYLE.get(session) or "default",
-        "agents": [],
-        "skills": [],
-        "plugins": [],
-        "uuid": str(uuid.uuid4()),
-    }
-
-
-def servers(agent: Agent, session: Session) -> list[Message]:
-    """The MCP servers that lend tools here, by name, with these tools."""
-    found: dict[str, list[Message]] = {}
-    for tool in agent.tools_of(session).values():
-        server: Any = getattr(tool, "mcp_server", None)
-        if server is not None:
-            name = getattr(tool, "raw_name", tool.name)
-            found.setdefault(server["name"], []).append({"name": name})
-    return [{"name": name, "status": "connected", "tools": it} for name, it in found.items()]
 
 
 def subtype_of(reply: Reply) -> str:
@@ -67,8 +33,8 @@ def subtype_of(reply: Reply) -> str:
     return SUBTYPES.get(reply.stop_reason, "success")
 
 
-def used(usage: Usage) -> Message:
-    """What a model has used."""
+def used(usage: Usage, size: Size) -> Message:
+    """What a model of a ``size`` has used."""
     told = usage_of(usage)
     return {
         "inputTokens": told["input_tokens"],
@@ -77,18 +43,32 @@ def used(usage: Usage) -> Message:
         "cacheCreationInputTokens": told["cache_creation_input_tokens"],
         "webSearchRequests": 0,
         "costUSD": usage.get("cost", 0.0),
+        "contextWindow": size[0],
+        "maxOutputTokens": size[1],
     }
 
 
-def usage_by_model(total: Usage, model: str, others: Mapping[str, Usage]) -> Message:
+def size_in(agent: Agent, name: str) -> Size:
+    """The tokens that a model can be given and can answer; 0 for what is not known."""
+    named: Any = getattr(agent.llm, "named", None)
+    try:
+        llm: Any = agent.llm if named is None or name == agent.llm.model else named(name)
+    except ModelError:
+        return 0, 0
+    return llm.context_window or 0, getattr(getattr(llm, "info", None), "max_output", None) or 0
+
+
+def usage_by_model(
+    total: Usage, model: str, others: Mapping[str, Usage], size: Callable[[str], Size]
+) -> Message:
     """What each model has used; what no other one has is the session's own model's."""
     rest = dict(cast("Mapping[str, float]", total))
     named = {name: usage for name, usage in others.items() if name != model}
     for usage in named.values():
         spent = cast("Mapping[str, float]", usage)
         rest = {key: value - spent.get(key, 0) for key, value in rest.items()}
-    own = {model: used(cast(Usage, rest))} if any(rest.values()) or not named else {}
-    return own | {name: used(usage) for name, usage in named.items()}
+    own = {model: cast(Usage, rest)} if any(rest.values()) or not named else {}
+    return {name: used(usage, size(name)) for name, usage in {**own, **named}.items()}
 
 
 def result(
@@ -96,13 +76,14 @@ def result(
     *,
     model: str,
     others: Mapping[str, Usage],
+    size: Callable[[str], Size],
     turns: int,
     seconds: float,
     asked: float,
 ) -> Message:
     """How a turn ended; ``asked`` are the seconds in which models were, ``others`` what they used.
 
-    ``model`` is the session's own.
+    ``model`` is the session's own; ``size`` says how much each can be given and can answer.
     """
     usage, cost = usage_of(reply.usage), reply.usage.get("cost", 0.0)
     is_error = reply.stop_reason not in SUCCESSES
@@ -117,7 +98,7 @@ def result(
         "stop_reason": None if reply.stop_reason == "error" else reply.stop_reason,
         "total_cost_usd": cost,
         "usage": usage,
-        "modelUsage": usage_by_model(reply.usage, model, others),
+        "modelUsage": usage_by_model(reply.usage, model, others, size),
         "uuid": str(uuid.uuid4()),
     }
     if (structured := STRUCTURED_OUTPUT.get(reply.session)) is not None:

@@ -30,6 +30,8 @@ TRANSPORTS: Mapping[str, Transport] = {
     "streamableHttp": "http",
     "sse": "sse",
 }
+SOURCES = {"client": "dynamic", "project": "project", "extension": "dynamic"}
+"""Who configured a server, in the words of Claude Code, by where it is described."""
 _VARIABLE = r"\$\{(\w+)(?::-([^}]*))?\}"
 
 
@@ -86,6 +88,11 @@ class Description:
         """What is one and the same server in all sessions."""
         own = (self.name,) if self.transport in ("client", "process") else ()
         return (self.transport, self.command, *self.args, self.url, *own)
+
+    @property
+    def whose(self) -> str:
+        """Who configured it, in the words of Claude Code: ``user``, ``project``, ``plugin``..."""
+        return "plugin" if self.name.startswith("plugin:") else SOURCES.get(self.source, "user")
 
     @property
     def place(self) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from crow.extensions.mcp.claude import ClaudeServers
     from crow.extensions.mcp.definitions import Definitions
     from crow.extensions.mcp.description import Description, DescriptionError
+    from crow.extensions.mcp.own import OwnServers
     from crow.extensions.mcp.server import KnownWays
     from crow.extensions.mcp.servers import Servers
     from crow.project import Brought
@@ -167,6 +168,24 @@ class McpHook:
         servers = self.servers_in(session)
         return [] if servers is None else servers.mentions()
 
+    def offers_in(self, session: Session) -> dict[str, list[Any]]:
+        """The servers of a session, as programs are told of them."""
+        servers = self.servers_in(session)
+        wrong = [
+            {"name": each.name, "status": "failed", "error": each.reason}
+            for each in self.misdescribed()
+            if each.name
+        ]
+        return {"mcp_servers": [*(servers.offered() if servers is not None else ()), *wrong]}
+
+    async def arrive(self, session: Session) -> None:
+        """Wait for the servers of a session as its first request does."""
+        ctx = SessionContext(cast("Agent", session.agent), session)
+        servers = await self._bring(ctx)
+        if servers is not None:
+            await servers.settle(patiently=self._is_patient(ctx))
+            await servers.show()
+
     @hook("on_session_start", order=FIRST)
     async def connect(self, ctx: Context) -> None:
         """Start the servers of a session; a sub-agent has its parent's."""
@@ -212,6 +231,19 @@ class McpHook:
         """The servers of a session; None where it has none."""
         held: Held | None = session.root.cache.get(KEY)
         return None if held is None else held.servers
+
+    def own_servers(
+        self, described: Mapping[str, Any], source: str, may_have: Callable[[str], bool]
+    ) -> OwnServers:
+        """Who connects to further servers in one session alone, such as an agent's.
+
+        ``described`` are descriptions by name, of the file ``source``; ``may_have`` says which
+        of their tools there are. Nothing here asks whether its user trusts that.
+        """
+        from crow.extensions.mcp.own import OwnServers
+
+        only = {n: it for n, it in described.items() if self.only is None or n in self.only}
+        return OwnServers(self._started, self._is_patient, only, source, may_have)
 
     def _started(self, ctx: SessionContext, found: Mapping[str, Description]) -> Servers:
         from crow.extensions.mcp.auth.vault import Vault

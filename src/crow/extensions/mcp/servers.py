@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from crow import Context, RunContext, Tool
 from crow.events import CommandsChanged
+from crow.extensions.mcp.auth.person import NEEDED
 from crow.extensions.mcp.auth.vault import Vault
 from crow.extensions.mcp.definitions import Definitions
 from crow.extensions.mcp.description import Description
@@ -23,16 +24,25 @@ from crow.process import ProcessReaper
 if TYPE_CHECKING:
     from crow.extensions.mcp.server import KnownWays
 
+STATES = {"connecting": "pending", "ready": "connected", "failed": "failed"}
+"""How a server is, in the words of Claude Code."""
 LAST_WORD = 0.5
 QUIET = 1.0
 """Seconds that nobody needs to be told of."""
+
+
+def everything(tool: str) -> bool:
+    """True."""
+    del tool
+    return True
 
 
 class Servers:
     """The servers of one session, and what the model can see of them.
 
     Connections belong to the session: its user answers the servers' questions, and they end with
-    it. It lies in the session's cache; ``aclose`` ends everything.
+    it. It lies in the session's cache; ``aclose`` ends everything. ``may_have`` says which tools
+    there are to be.
     """
 
     def __init__(
@@ -44,6 +54,7 @@ class Servers:
         known: KnownWays,
         vault: Vault,
     ) -> None:
+        self.may_have: Callable[[str], bool] = everything
         self._ctx = ctx
         self._limits = limits
         self._prompts = Prompts(ctx.session)
@@ -157,7 +168,7 @@ class Servers:
         tools: dict[str, Tool] = {n: tool for n, tool in alone.items() if n not in taken}
         if self._readable():
             tools |= {each.name: each for each in self._resources if each.name not in taken}
-        return tools
+        return {name: tool for name, tool in tools.items() if self.may_have(name)}
 
     def _by_name(self) -> tuple[dict[str, McpTool], dict[str, list[McpTool]]]:
         every = [tool for server in self.all for tool in server.tools]
@@ -165,6 +176,10 @@ class Servers:
 
     def _readable(self) -> Mapping[str, Server]:
         return {server.name: server for server in self.all if server.has_resources}
+
+    def offered(self) -> list[dict[str, Any]]:
+        """The servers as programs are told of them, in Claude Code's words."""
+        return [told_of(server) for server in self.all]
 
     def warnings(self) -> list[str]:
         """What is left out, and why."""
@@ -202,6 +217,24 @@ class Servers:
                 await asyncio.wait(tasks, timeout=seconds)
         self.hide()
         await asyncio.to_thread(self._reaper.close)
+
+
+def told_of(server: Server) -> dict[str, Any]:
+    """How a server is, where it is described, and the tools that it has."""
+    status = STATES[server.state]
+    if status == "failed" and NEEDED in server.error:
+        status = "needs-auth"
+    source = "sdk" if server.description.transport == "client" else server.description.whose
+    told: dict[str, Any] = {"name": server.name, "status": status, "source": source}
+    if server.error:
+        told["error"] = server.error
+    if about := server.about:
+        told["serverInfo"] = {key: about.get(key, "") for key in ("name", "version")}
+    if status == "connected":
+        told["tools"] = [
+            {"name": each.raw_name, "description": each.description} for each in server.tools
+        ]
+    return told
 
 
 def _named(what: str, servers: Iterable[Server]) -> str:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 LONGEST = 2048
 TITLE = 80
-SOURCES = {"client": "dynamic", "project": "project", "extension": "dynamic"}
 
 
 class Callee(Protocol):
@@ -67,8 +66,7 @@ class McpTool:
     @property
     def mcp_server(self) -> dict[str, str]:
         """Where it comes from, as hooks are told: the server's name, and who configured that."""
-        name, source = self.server.name, SOURCES.get(self.server.description.source, "user")
-        return {"name": name, "source": "plugin" if name.startswith("plugin:") else source}
+        return {"name": self.server.name, "source": self.server.description.whose}
 
     @property
     def change(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from inspect import isawaitable
 from pathlib import Path
 from time import perf_counter
@@ -27,6 +27,7 @@ from crow.extensions.shell_hooks.output import RawOutput, without_faults
 from crow.extensions.shell_hooks.payload import encoded, own_payload, payload
 from crow.extensions.shell_hooks.process import GRACE, Program
 from crow.extensions.shell_hooks.prompt import ask_model, call_tool
+from crow.extensions.shell_hooks.report import Report
 from crow.extensions.shell_hooks.spill import LIMIT, capped
 from crow.extensions.shell_hooks.verifier import ask_agent
 from crow.keys import PROGRAMS
@@ -44,8 +45,8 @@ Watch = Callable[[Handler, bytes, RawOutput], None]
 class Firing:
     """An event that fires now: what its handlers are given, and where they run.
 
-    ``main`` is the memory of the session that a person talks to. ``watch`` is told what each of
-    them printed, ``spend`` takes away what was to run once.
+    ``main`` is the memory of the session that a person talks to, ``about`` what matchers look at.
+    ``watch`` is told what each of them printed, ``spend`` takes away what was to run once.
     """
 
     ctx: Context
@@ -53,9 +54,17 @@ class Firing:
     memory: Memory
     main: Memory
     project: str
+    about: str = ""
     env_file: str | None = None
     watch: Watch | None = None
     spend: Callable[[Handler], None] = lambda handler: None
+    reports: dict[int, Report] = field(default_factory=dict[int, Report])
+
+    def report(self, handler: Handler) -> Report:
+        """What the client is told of a handler."""
+        if id(handler) not in self.reports:
+            self.reports[id(handler)] = Report(handler, self.ctx, self.about)
+        return self.reports[id(handler)]
 
     async def run(self, entries: Sequence[Handler]) -> list[tuple[Handler, Outcome]]:
         """Start all handlers at once; the outcomes of those that are waited for, in order."""
@@ -69,7 +78,7 @@ class Firing:
     async def _timed(self, handler: Handler) -> Outcome:
         """Run one handler, and put that into the trace."""
         began = perf_counter()
-        outcome = self._settled(handler, await self._announced(handler))
+        outcome = self._settled(handler, await self._reported(handler))
         call = self.ctx.call.id if isinstance(self.ctx, ToolContext) else None
         seconds = perf_counter() - began
         error = outcome.notice or None
@@ -78,6 +87,19 @@ class Firing:
             answer["block"] = outcome.block
         record = Record(handler.event.name, NAME, str(handler), answer, (), error, seconds, call)
         self.ctx.session.trace.add(record)
+        return outcome
+
+    async def _reported(self, handler: Handler) -> Outcome:
+        """Run one handler; a client that follows hooks is told."""
+        report = self.report(handler)
+        report.begin()
+        try:
+            outcome = await self._announced(handler)
+        except asyncio.CancelledError:
+            report.end(None)
+            raise
+        if not report.goes_on:
+            report.end(outcome)
         return outcome
 
     async def _announced(self, handler: Handler) -> Outcome:
@@ -164,8 +186,9 @@ class Firing:
             program = await self._start(handler, body)
         except (OSError, ValueError) as error:
             return failed(handler, f"it cannot be started: {error}")
+        report = self.report(handler)
         try:
-            async with asyncio.timeout(handler.timeout):
+            async with asyncio.timeout(handler.timeout), report.following(program):
                 await program.decided.wait()
         except TimeoutError:
             await program.stop(GRACE)
@@ -175,6 +198,7 @@ class Firing:
             await program.end()
             raise
         if program.detached:
+            report.goes_on = True
             self._leave(handler, self._follow(handler, program, body), program.limit)
             return Outcome()
         printed = await self._collect(program)
@@ -212,31 +236,40 @@ class Firing:
 
     async def _beside(self, handler: Handler) -> None:
         """Run a handler that nobody waits for."""
-        body = self.body(handler)
+        body, report = self.body(handler), self.report(handler)
         if handler.kind != "command":
-            self.deliver(handler, self._settled(handler, await self._handled(handler)))
+            self.deliver(handler, self._settled(handler, await self._reported(handler)))
             return
+        report.begin()
         try:
             program = await self._start(handler, body)
         except (OSError, ValueError) as error:
-            await self.ctx.ui.notify(failed(handler, str(error)).notice, severity="warning")
+            outcome = failed(handler, str(error))
+            report.end(outcome)
+            await self.ctx.ui.notify(outcome.notice, severity="warning")
             return
         await self._follow(handler, program, body)
 
     async def _follow(self, handler: Handler, program: Program, body: bytes) -> None:
         """Wait for a program in the background; what it says reaches the model's next turn."""
         limit = handler.timeout if handler.spec.get("asyncRewake") else program.limit
+        report = self.report(handler)
         try:
-            async with asyncio.timeout(limit):
+            async with asyncio.timeout(limit), report.following(program):
                 printed = await self._collect(program)
-        except TimeoutError:
-            return
+        except (TimeoutError, asyncio.CancelledError) as error:
+            report.end(None)
+            if isinstance(error, TimeoutError):
+                return
+            raise
         self._show(handler, body, printed)
+        sound = replace(printed, stdout=without_faults(handler.event, printed.stdout))
+        outcome = self.conclude(handler, sound)
+        report.end(outcome)
         if handler.spec.get("asyncRewake") and printed.code == 2:
             self._wake(handler, printed)
         else:
-            sound = replace(printed, stdout=without_faults(handler.event, printed.stdout))
-            self.deliver(handler, self._settled(handler, self.conclude(handler, sound)))
+            self.deliver(handler, self._settled(handler, outcome))
 
     def _wake(self, handler: Handler, printed: RawOutput) -> None:
         said = printed.stderr.strip() or printed.stdout.strip()
@@ -278,6 +311,7 @@ class Firing:
         return env | mine | (of_plugin(handler.plugin) if handler.plugin else {})
 
     def _show(self, handler: Handler, body: bytes, printed: RawOutput) -> None:
+        self.report(handler).printed = printed
         if self.watch is not None:
             self.watch(handler, body, printed)
 

@@ -93,7 +93,8 @@ class Handlers:
         if not entries:
             return NOTHING
         firing = place(ctx, fields, entries[0], self.directory, self.project_of(ctx))
-        firing.env_file, firing.watch, firing.spend = env_file, watch, self.spend
+        firing.about, firing.env_file = about, env_file
+        firing.watch, firing.spend = watch, self.spend
         joined = JointOutcome(await firing.run(entries))
         for handler, outcome in joined.outcomes:
             if outcome.notice:

@@ -69,16 +69,21 @@ class Program(ChildProcess):
         super().process_exited()
         self.decided.set()
 
+    @property
+    def so_far(self) -> RawOutput:
+        """What it has printed by now."""
+        stdout, stderr = (bytes(self._output[fd]).decode("utf-8", "replace") for fd in (1, 2))
+        return RawOutput(stdout=stdout, stderr=stderr)
+
     async def printed(self) -> RawOutput:
         """Wait for its end; what it left. Children that hold its output are not waited for."""
         await self.exited.wait()
         await self.settle(DRAIN)
         code = self.code or 0
-        stdout, stderr = (bytes(self._output[fd]).decode("utf-8", "replace") for fd in (1, 2))
-        if self.detached:
-            stdout = stdout.partition("\n")[2]
+        left = self.so_far
+        stdout = left.stdout.partition("\n")[2] if self.detached else left.stdout
         seconds = perf_counter() - self._began
-        return RawOutput(code if code >= 0 else 128 - code, stdout, stderr, seconds)
+        return RawOutput(code if code >= 0 else 128 - code, stdout, left.stderr, seconds)
 
 
 def wish_to_detach(line: bytes | bytearray) -> Mapping[str, Any] | None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from crow import (
     Allow,
@@ -154,6 +154,10 @@ class SkillsHook:
         index = SkillIndex()
         index.refresh(of_plugins([plugin]))
         return {NAME: list(index.skills)}
+
+    def offers_in(self, session: Session) -> dict[str, list[str]]:
+        """The skills of a session, by their names."""
+        return {NAME: sorted(self.index(Context(cast("Agent", session.agent), session)).skills)}
 
     def init_agent(self, agent: Agent) -> None:
         """Add the list to the system prompt, the command ``/skills`` and the event."""

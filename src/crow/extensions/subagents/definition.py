@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 LONGEST = 100_000
 GENERAL_PURPOSE = "general-purpose"
 TOOLS = ("tools", "allowed-tools", "allowed_tools", "allowedTools")
-IDLE = ("background", "memory", "initialPrompt")
-"""What is read elsewhere, and has no effect here; ``mcpServers`` only names them."""
+REFUSED = ("mcpServers", "permissionMode", "permission-mode")
+"""What the agent of a plugin may not say: nobody has agreed to it. Its hooks do not run either."""
+SCOPES = ("user", "project", "local")
+"""Whose an agent's memory is."""
 WITHOUT = ("disallowedTools", "disallowed-tools", "disallowed_tools")
 
 
@@ -30,7 +32,8 @@ class Definition:
     ``description`` tells the model when to call it. ``tools`` are the ones it may have, None for
     all; ``without`` are taken from these (``*`` stands for anything: ``mcp__git__*``). ``model``
     is empty where it has that of its caller. ``front_matter`` is all that its file says; hooks see
-    it when the agent begins. ``of_plugin`` is true for one that its user did not write.
+    it when the agent begins. ``of_plugin`` is true for one that its user did not write. ``lent``
+    are tools that it has for its memory alone.
     """
 
     name: str
@@ -42,6 +45,7 @@ class Definition:
     source: str = "crow"
     front_matter: Mapping[str, Any] = field(default_factory=dict[str, Any], hash=False)
     of_plugin: bool = False
+    lent: frozenset[str] = frozenset()
 
     @property
     def isolated(self) -> bool:
@@ -60,17 +64,33 @@ class Definition:
         return str(self.front_matter.get("permissionMode") or "")
 
     @property
-    def idle(self) -> list[str]:
-        """What of its front matter has no effect here."""
-        table = self.front_matter
-        found = [name for name in IDLE if table.get(name) not in (None, False, "", "none")]
-        return [*found, *(f"mcpServers.{name}" for name in _described(table.get("mcpServers")))]
+    def memory(self) -> str:
+        """Whose memory it has: one of `SCOPES`, empty for none."""
+        scope = str(self.front_matter.get("memory") or "")
+        return scope if scope in SCOPES else ""
+
+    @property
+    def goes_on(self) -> bool:
+        """True where its caller does not wait for it."""
+        from crow.project import FrontMatter
+
+        return FrontMatter(dict(self.front_matter), "").flag("background")
+
+    @property
+    def first_prompt(self) -> str:
+        """What a session that runs as this agent begins with."""
+        return str(self.front_matter.get("initialPrompt") or "").strip()
+
+    @property
+    def servers(self) -> dict[str, Any]:
+        """The MCP servers that its file describes, by name."""
+        return dict(_described(self.front_matter.get("mcpServers")))
 
     def may_have(self, tool: str) -> bool:
         """True where the agent has this tool if its caller has it."""
         exact = tool.exact if isinstance(tool, ToolName) else ()
         loose = tool.loose if isinstance(tool, ToolName) else ()
-        given = self.tools is None or _are_meant(self.tools, tool, exact)
+        given = self.tools is None or tool in self.lent or _are_meant(self.tools, tool, exact)
         return given and not _are_meant(self.without, tool, (*exact, *loose))
 
 
@@ -172,6 +192,9 @@ def read(
         raise ValueError(front.fault or told)
     name = front.text("name").strip("[]") or path.stem
     called = plugin.called(*inside, name) if plugin else name
+    if plugin is not None:
+        kept = {key: front.table[key] for key in front.table if key not in REFUSED}
+        front = front._replace(table=kept)
     found = _defined(called, front, fill_placeholders(prompt, {}, plugin), str(path))
     return replace(found, of_plugin=plugin is not None)
 
@@ -207,17 +230,20 @@ def _defined(name: str, front: FrontMatter, prompt: str, source: str) -> Definit
 
 
 def _servers(given: object) -> Iterator[str]:
-    """The servers that an agent names."""
+    """The servers that an agent names, and those that it describes."""
     for each in cast("list[object]", given) if isinstance(given, list) else ():
         if isinstance(each, str):
             yield each
+    yield from dict(_described(cast(object, given)))
 
 
-def _described(given: object) -> Iterator[str]:
-    """The servers that its file describes, by name: they are not there."""
-    for each in cast("list[object]", given) if isinstance(given, list) else (given,):
+def _described(given: object) -> Iterator[tuple[str, Any]]:
+    """The servers that its file describes, by name."""
+    listed = cast("list[object]", given) if isinstance(given, list) else [given]
+    for each in listed:
         if isinstance(each, dict):
-            yield from map(str, cast("Mapping[object, object]", each))
+            for name, table in cast("Mapping[object, Any]", each).items():
+                yield str(name), table
 
 
 def _tools(given: Iterable[str] | None) -> frozenset[str] | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
         LLM,
         Agent,
         ProjectSettings,
+        Session,
         SessionContext,
         ToolContext,
         ToolEnvironment,
@@ -179,6 +179,11 @@ class SubagentsHook:
         agents = Definitions.of((), [plugin]).agents
         return {"agents": [name for name in agents if name != GENERAL_PURPOSE]}
 
+    def offers_in(self, session: Session) -> dict[str, list[str]]:
+        """The sub-agents that there are, by their names."""
+        del session
+        return {"agents": [*self.definitions.agents]}
+
     def init_agent(self, agent: Agent) -> None:
         """Add the tool."""
         agent.add_tool(AgentTool(self))
@@ -294,13 +299,17 @@ class AgentTool:
 
     async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult:
         """Let the sub-agent do it."""
+        from crow.extensions.subagents.background import is_left, leave
+        from crow.extensions.subagents.brought import prepared, servers_of
+        from crow.extensions.subagents.memory import remembering
         from crow.extensions.subagents.relay import Relay
         from crow.extensions.subagents.work import Task, fields_of, hire, model_of, work
 
         call, extension = cast("ToolContext", ctx), self._extension
-        definition = self._chosen(args, call)
-        if isinstance(definition, ToolResult):
-            return definition
+        chosen = self._chosen(args, call)
+        if isinstance(chosen, ToolResult):
+            return chosen
+        definition, memory = remembering(await prepared(call, chosen), call.session.root.cwd)
         wanted = args.get("model") or ""
         task = Task(args["prompt"], args["description"], wanted, definition.isolated)
         wish = task.model if task.model in extension.models else definition.model
@@ -311,33 +320,14 @@ class AgentTool:
         if definition.front_matter.get("omitClaudeMd"):
             inherited.pop("instructions", None)
         child = hire(call, definition, llm, inherited, extension.depth)
-        for thing in extension.hooks(await prepared(call, definition)):
+        own = [memory, await servers_of(call, definition)]
+        for thing in [*extension.hooks(definition), *filter(None, own)]:
             child.use(thing)
-        return await work(call, Relay(call, turn), task, child, fields)
-
-
-async def prepared(call: ToolContext, definition: Definition) -> Definition:
-    """A definition with the texts of its skills; what of it has no effect is said once.
-
-    Nobody is told what a plugin's has, for nobody can mend it.
-    """
-    from crow.project import FrontMatter
-
-    known = call.cache.setdefault(f"{SubagentsHook.name}.told", set[str]())
-    idle = ", ".join(definition.idle)
-    faults = [f"what its file says of {idle} counts for nothing here"] if idle else []
-    used = call.agent.extensions_of(call.session).values()
-    texts: Any = next((it.skill_text for it in used if hasattr(it, "skill_text")), None)
-    prompt = definition.prompt
-    for name in FrontMatter(dict(definition.front_matter), "").names("skills") or ():
-        text = await texts(call, name) if texts else None
-        faults += [] if text else [f"it has no skill {name}: there is none"]
-        prompt += f"\n\n{text}" if text else ""
-    if faults and not definition.of_plugin and definition.name not in known:
-        known.add(definition.name)
-        told = f"the sub-agent {definition.name}: {'; '.join(faults)}"
-        await call.ui.notify(told, severity="warning")
-    return replace(definition, prompt=prompt)
+        relay = Relay(call, turn)
+        working = work(call, relay, task, child, fields)
+        if is_left(definition, args, call):
+            return leave(call, definition, relay, task, working)
+        return await working
 
 
 def _listed(definition: Definition) -> str:

@@ -25,6 +25,7 @@ class Relay:
 
     A client whose ``shows_subagents`` is true gets all of it, too, under the sub-agent's own id.
 
+    Once it ``is_left``, nobody is shown a line or asked: the call has ended before its work.
     ``turn`` is a lock: users are asked one question at a time, however many agents have one.
     ``tools`` counts the calls that ran, ``changed`` holds what they made of files,
     by path; where only parts of a file are known, each by a number of its own.
@@ -37,6 +38,7 @@ class Relay:
         self.client = call.client
         self.turn = turn
         self.tools = 0
+        self.is_left = False
         self.changed: dict[tuple[str, int | None], Diff] = {}
         self._asked: set[str] = set()
         self._nested: set[str] = set()
@@ -49,7 +51,7 @@ class Relay:
             self._keep(event.result.diffs)
         if self._passes_on(event):
             await self.client.update(session_id, event)
-        if self.call.run.cancelled:
+        if self.call.run.cancelled or self.is_left:
             return
         if line := self._line(event):
             await self.call.progress(line)
@@ -96,10 +98,12 @@ class Relay:
     @property
     def answers(self) -> bool:
         """Whether somebody is there to answer."""
-        return getattr(self.client, "answers", True)
+        return not self.is_left and getattr(self.client, "answers", True)
 
     async def permission(self, session_id: str, request: PermissionRequest) -> str | None:
         """Ask the user; a call that is asked about is shown by itself, to its end."""
+        if self.is_left:
+            return None
         async with self.turn:
             if request.call.id not in self._asked:
                 self._asked.add(request.call.id)
@@ -109,6 +113,8 @@ class Relay:
 
     async def ask(self, session_id: str, question: Question) -> Any:
         """Ask the user something else."""
+        if self.is_left:
+            return question.default
         async with self.turn:
             return await self.client.ask(session_id, question)
 

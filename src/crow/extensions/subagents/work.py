@@ -21,6 +21,8 @@ NAME = "subagents"
 """The extension's, under which sessions keep its state."""
 CALLERS = ("inherit", "sonnet", "opus", "haiku")
 """Models that are not meant by name: of these the caller's own stands in, unless one is named."""
+STATUS = {"end_turn": "completed", "cancelled": "cancelled"}
+"""How a sub-agent ended, by why its run did."""
 DECIDING = ("before_tool", "on_permission")
 
 
@@ -115,7 +117,7 @@ def result(reply: Reply, task: Task, relay: Relay, seconds: float) -> ToolResult
         text = f"the sub-agent {session.agent_type} did not finish: {why}.{said}"
     text = text or "(the sub-agent ended without a word)"
     data = {
-        "status": "completed" if completed else "failed",
+        "status": STATUS.get(reply.stop_reason, "failed"),
         "agentId": session.id,
         "agentType": session.agent_type,
         "prompt": task.prompt,

@@ -260,10 +260,11 @@ class Failures:
     def told(self, failure: ModelError, delay: float) -> Retrying:
         """What a person is told of the next attempt."""
         if not self.starting:
-            return Retrying(self._count, delay, str(failure), failure.kind)
+            given = self._count, delay, str(failure), failure.kind
+            return Retrying(*given, failure.status, self._retries.limit)
         limit = f"up to {self._limit:g} s"
         said = f"{failure}; it is waited for, {limit}"
-        return Retrying(self._count + 1, delay, said, failure.kind)
+        return Retrying(self._count + 1, delay, said, failure.kind, failure.status)
 
 
 async def repeat(

@@ -63,7 +63,8 @@ PAIRS = frozenset(
     | {(".github", "hooks"), ("library", "launchagents")}
 )
 """A directory, and the one thing in it that names programs which are run."""
-OPEN = frozenset({"worktrees"})
+OPEN = frozenset({"worktrees", "agent-memory", "agent-memory-local"})
+"""Folders of agents that hold work and notes: nothing runs what is there."""
 AGENTS = frozenset({".claude", ".crow"})
 INSTALLED = frozenset({"node_modules", ".venv", "venv", "site-packages", ".tox", ".nox"})
 STARTED = frozenset(

@@ -104,3 +104,34 @@ async def test_a_server_whose_description_is_wrong_is_listed_with_the_reason(cro
     assert tried.status == 1
     why = "crow: the MCP server lame is not there: the environment has no NOT_SET_ANYWHERE\n"
     assert tried.err == why
+
+
+async def test_a_server_that_the_settings_deny_is_not_started_and_shown_with_the_reason(
+    crow: Crow, endpoint: Endpoint, tmp_path: Path
+) -> None:
+    table = {"command": "touch", "args": [str(tmp_path / "started")]}
+    denied = {"deniedMcpServers": [{"serverCommand": ["touch", str(tmp_path / "started")]}]}
+    told = {"mcpServers": {"bad": table}, "extensions": {"mcp": {"wait": 0}}, **denied}
+    (crow.cwd / "settings.json").write_text(json.dumps(told))
+    endpoint.play(answer("Hello."))
+    ended = await crow("run", *settings(crow), "Hi.")
+    assert (ended.out, ended.err) == ("Hello.\n", "")
+    listed = await crow("mcp", "list", "--json", *settings(crow))
+    assert [(row["name"], row["state"]) for row in listed.events] == [("bad", "refused")]
+    assert "deniedMcpServers" in listed.events[0]["why"]
+    assert not (tmp_path / "started").exists()
+
+
+async def test_a_server_that_an_administrator_does_not_allow_cannot_be_added(
+    crow: Crow, tmp_path: Path
+) -> None:
+    managed = tmp_path / "managed"
+    managed.mkdir()
+    told = {"allowedMcpServers": [{"serverUrl": "https://*.example.com/*"}]}
+    (managed / "managed-settings.json").write_text(json.dumps(told))
+    crow.env["CROW_MANAGED"] = str(managed)
+    refused = await crow("mcp", "add", "it", "https://example.org/mcp")
+    assert refused.status == 1
+    assert "may not be used: allowedMcpServers has it not" in refused.err
+    assert not (Path.home() / ".crow/settings.json").exists()
+    assert (await crow("mcp", "add", "it", "https://a.example.com/mcp")).status == 0

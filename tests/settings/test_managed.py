@@ -177,3 +177,29 @@ def test_a_variable_names_another_place_only_where_the_machine_has_none(
     assert chosen(own, named=str(named)) == (own,)
     monkeypatch.setenv("CROW_MANAGED", str(named))
     assert machine() == chosen(*of_machine(), named=str(named))
+
+
+NAME = [{"serverName": "a"}]
+OTHER = [{"serverName": "b"}]
+LISTS = {"allowedMcpServers": NAME, "deniedMcpServers": NAME}
+
+
+def test_what_is_said_of_servers_is_joined_and_the_administrators_alone_where_they_say_so(
+    places: Places,
+) -> None:
+    assert places.load().allowed_servers is None
+    settings = places.load(user=LISTS, project={"allowedMcpServers": OTHER}, managed=LISTS)
+    assert settings.allowed_servers is not None
+    assert sorted(each["serverName"] for each in settings.allowed_servers) == ["a", "a", "b"]
+    alone = {"allowManagedMcpServersOnly": True}
+    settings = places.load(user=alone, project={"allowedMcpServers": OTHER}, managed=LISTS)
+    assert len(settings.allowed_servers or ()) == 2  # it is not the user's to say
+    settings = places.load(user=LISTS, managed={**alone, "allowedMcpServers": OTHER})
+    assert settings.allowed_servers == (*OTHER,)
+    assert settings.denied_servers == (*NAME,)
+
+
+def test_a_project_that_nobody_trusts_may_deny_servers_and_allow_none(places: Places) -> None:
+    settings = places.load(trusted=False, project=LISTS, user={"allowedMcpServers": OTHER})
+    assert settings.allowed_servers == (*OTHER,)
+    assert settings.denied_servers == (*NAME,)

@@ -15,11 +15,12 @@ from crow.app.loading import Kind, Source, Sources, files_in, find, in_a_line, l
 from crow.app.models import fallback_models
 from crow.app.plugins import (
     brought_of,
+    described_servers,
     hooks_of,
     instructions_of,
     others_of,
     plugins_of,
-    servers_of,
+    server_policy_of,
 )
 from crow.app.rules import (
     KEPT_RULES,
@@ -177,7 +178,7 @@ class Composer:
             settings.project,
             settings.trusted,
             self.plugins,
-            {**servers_of(self.plugins), **settings.mcp_servers},
+            described_servers(settings, self.plugins),
             rules_of(settings),
             hooks_of(settings, self.plugins),
             partial(scripts_run, settings),
@@ -191,6 +192,7 @@ class Composer:
             others_of(settings),
             partial(instructions_of, settings),
             fallback_models(settings, {**os.environ, **settings.env}),
+            server_policy_of(settings),
         )
 
     def proposals(self) -> Proposals:

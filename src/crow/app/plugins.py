@@ -11,7 +11,7 @@ from crow.app.loading import in_a_line
 from crow.app.rules import place_of
 from crow.project.home import state_directory
 from crow.project.plugins import MANIFEST, Plugin, PluginError, installed, is_plugin, listed, read
-from crow.project.settings import HookFile, HookSettings
+from crow.project.settings import HookFile, HookSettings, ServerPolicy
 from crow.settings import Settings, Source
 
 if TYPE_CHECKING:
@@ -125,6 +125,21 @@ def servers_of(plugins: list[Plugin]) -> dict[str, object]:
         for plugin in plugins
         for name, server in plugin.servers.items()
     }
+
+
+def server_policy_of(settings: Settings) -> ServerPolicy:
+    """Which MCP servers the settings let be used."""
+    only = settings.only_plugin_servers
+    return ServerPolicy(settings.allowed_servers, settings.denied_servers, only)
+
+
+def described_servers(settings: Settings, plugins: list[Plugin]) -> dict[str, object]:
+    """The MCP servers of plugins and settings: only the administrator's where nobody else may."""
+    own = settings.mcp_servers
+    if settings.only_plugin_servers:
+        by = {name: settings.origins.get(f"mcpServers.{name}") for name in own}
+        own = {name: own[name] for name, each in by.items() if each and each.layer == "managed"}
+    return {**servers_of(plugins), **own}
 
 
 def brought_of(

@@ -28,6 +28,7 @@ from crow.cli.mcp_session import (
     broken_servers,
     connected,
     hook_of,
+    refused_servers,
     servers_known,
     withheld_servers,
 )
@@ -82,7 +83,8 @@ def _list(options: argparse.Namespace, out: Output) -> int:
 
     rows = run_async(look())
     known = {row["name"] for row in rows}
-    rest = [*broken_servers(hook_of(options, out)[1]), *withheld_servers(options)]
+    hook = hook_of(options, out)[1]
+    rest = [*broken_servers(hook), *refused_servers(hook), *withheld_servers(options)]
     rows += [row for row in rest if row["name"] not in known]
     width = max((len(row["name"]) for row in rows), default=0)
     for row in rows:
@@ -137,11 +139,22 @@ def _add(options: argparse.Namespace, out: Output) -> int:
 
 
 def _written(options: argparse.Namespace, server: dict[str, Any], out: Output) -> int:
+    if why := _refusal(options, server, out):
+        raise CrowError(f"the MCP server {options.name} may not be used: {why}")
     place = added(options, options.scope or SCOPES[0], options.name, server)
     out.line(f"the MCP server {options.name} is in {place}")
     if options.scope in ("project", "local"):
         out.note("it counts once you have said so: crow trust")
     return 0
+
+
+def _refusal(options: argparse.Namespace, server: dict[str, Any], out: Output) -> str:
+    """Why the settings would let nobody use a server; empty where they would, or it is broken."""
+    from crow.extensions.mcp.description import Description, from_table
+
+    _, hook = hook_of(options, out)
+    found = from_table({options.name: server}, options.scope or SCOPES[0])
+    return "".join(hook.refusal(each) for each in found if isinstance(each, Description))
 
 
 def _add_json(options: argparse.Namespace, out: Output) -> int:

@@ -102,6 +102,14 @@ def broken_servers(hook: McpHook) -> Iterator[dict[str, str]]:
         yield {**about, "source": each.source, "why": each.reason}
 
 
+def refused_servers(hook: McpHook) -> Iterator[dict[str, str]]:
+    """The servers that the settings let nobody use, and why."""
+    for each in hook.described():
+        if why := hook.refusal(each):
+            about = {"name": each.name, "state": "refused", "transport": each.transport}
+            yield {**about, "place": each.place, "source": each.source, "why": why}
+
+
 def withheld_servers(options: argparse.Namespace) -> Iterator[dict[str, str]]:
     """The servers of a project that the user does not trust."""
     from crow.app.plugins import brought_of

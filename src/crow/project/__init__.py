@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from crow.project.settings import HookFile as HookFile
     from crow.project.settings import Proposals as Proposals
     from crow.project.settings import SandboxSettings as SandboxSettings
+    from crow.project.settings import ServerPolicy as ServerPolicy
     from crow.project.trust import foreign_folders as foreign_folders
     from crow.project.trust import is_trusted as is_trusted
     from crow.project.trust import project_of as project_of
@@ -33,7 +34,7 @@ _ROOMS = {
     "crow.project.frontmatter": "FrontMatter",
     "crow.project.home": "state_directory",
     "crow.project.plugins": "Plugin fill_placeholders matching_names placeholder_values",
-    "crow.project.settings": "HookFile Proposals SandboxSettings",
+    "crow.project.settings": "HookFile Proposals SandboxSettings ServerPolicy",
     "crow.project.trust": "foreign_folders is_trusted project_of",
     "crow.project.use": "FrontMatterContext define_front_matter use_front_matter",
 }

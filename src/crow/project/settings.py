@@ -105,6 +105,19 @@ class SandboxSettings:
     servers: bool = False
 
 
+@frozen
+class ServerPolicy:
+    """Which MCP servers may be used: entries as in Claude Code's settings.
+
+    Each has a ``serverName``, a ``serverCommand`` or a ``serverUrl``. ``allowed`` is None where
+    nothing bounds them; ``only_plugins`` lets nobody bring some but plugins and the administrator.
+    """
+
+    allowed: tuple[Mapping[str, Any], ...] | None = None
+    denied: tuple[Mapping[str, Any], ...] = ()
+    only_plugins: bool = False
+
+
 class Proposals(Protocol):
     """Extensions that are put into use while Crow runs, by whoever has the user's consent."""
 
@@ -143,7 +156,8 @@ class ProjectSettings:
     ``project`` is a directory, ``plugins`` are those in use and ``mcp_servers`` the settings' and
     theirs; ``brought`` is what the user and a trusted project have for other agents, ``others`` the
     names of those whose things are read, and ``instructions`` gives their files for a project;
-    ``fallback_models`` are to be asked where the first one cannot be had.
+    ``fallback_models`` are to be asked where the first one cannot be had; ``server_policy`` says
+    which MCP servers may be used.
     ``scripts`` gives the project's files that hooks and servers run. ``keep_rule`` writes a
     permission rule down, None where that would not last; ``drop_rule`` takes one out again, False
     where it was not there. ``prompted`` gives the extensions that are to begin a sub-agent's
@@ -169,3 +183,4 @@ class ProjectSettings:
     others: frozenset[str] = frozenset()
     instructions: Callable[[Path], Sequence[Path]] = nothing
     fallback_models: Sequence[str] = ()
+    server_policy: ServerPolicy = ServerPolicy()

@@ -34,9 +34,9 @@ LEFT: Mapping[str, frozenset[str]] = {
         "which servers and plugins there are is said by crow mcp, crow plugin market and "
         "extensions.mcp.only": """
             additionalMarketplaces allowAllClaudeAiMcps allowClaudeInChromeWithManagedMcp
-            allowManagedMcpServersOnly allowManagedPermissionRulesOnly allowedChannelPlugins
-            allowedMarketplaces allowedMcpServers appendPlugins blockedMarketplaces channelsEnabled
-            deniedMcpServers desktopMcpServersListScope disableClaudeAiConnectors
+            allowManagedPermissionRulesOnly allowedChannelPlugins
+            allowedMarketplaces appendPlugins blockedMarketplaces channelsEnabled
+            desktopMcpServersListScope disableClaudeAiConnectors
             disableCommandPluginSources disableDirectMcpSkills disableSideloadFlags
             enableAllProjectMcpServers extraKnownMarketplaces managedMcpServers
             pluginSuggestionMarketplaces pluginTrustMessage prependPlugins skippedMarketplaces

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -37,6 +39,8 @@ from crow.settings.values import (
 
 STRICT = "strictPluginOnlyCustomization"
 HTTP_LISTS = ("allowedHttpHookUrls", "httpHookAllowedEnvVars")
+SERVER_LISTS = ("allowedMcpServers", "deniedMcpServers")
+ONLY_THEIRS = "allowManagedMcpServersOnly"
 PLUGINS = ("enabledPlugins", "pluginConfigs")
 KEY_HELPER = "apiKeyHelper"
 STATUS = "statusLine"
@@ -57,6 +61,8 @@ CLAUDES = frozenset(
     {
         *("permissions", "sandbox", "env", "hooks", STATUS, STRICT, KEY_HELPER, CLEANUP),
         *HTTP_LISTS,
+        *SERVER_LISTS,
+        ONLY_THEIRS,
         *PLUGINS,
         *OPTIONS,
         *("model", EFFORT, FALLBACK),
@@ -106,6 +112,9 @@ class MergedSettings:
     origins: dict[str, Source] = field(default_factory=dict[str, Source])
     lists: dict[str, list[Entry]] = field(default_factory=dict[str, list[Entry]])
     hooks: list[tuple[Source, Table]] = field(default_factory=list[tuple[Source, Table]])
+    servers: dict[str, list[tuple[Source, list[Table]]]] = field(
+        default_factory=dict[str, "list[tuple[Source, list[Table]]]"]
+    )
     switches: dict[str, tuple[bool, Source]] = field(default_factory=dict[str, tuple[bool, Source]])
     sources: list[Source] = field(default_factory=list[Source])
     problems: list[str] = field(default_factory=list[str])
@@ -201,6 +210,9 @@ class MergedSettings:
         for name in HTTP_LISTS:
             if name in table:  # an empty list says more than none
                 self._extend(name, table.pop(name), source)
+        for name in SERVER_LISTS:
+            if name in table:
+                self.servers.setdefault(name, []).append((source, table.pop(name)))
 
     def _sandbox(self, source: Source, table: Table) -> Table:
         """Take out what is said of the sandbox in lists, and what does not count."""
@@ -232,7 +244,7 @@ class MergedSettings:
             counts = not own and (theirs or name == SWITCHES[0])
             if is_on and (counts or (own and theirs and name == SWITCHES[0])):
                 yield f"{name} in {by}"
-        if self.only_plugins and source.layer != "managed":
+        if self.only_plugins("hooks") and source.layer != "managed":
             yield f"{STRICT} in {self.origins[STRICT]}"
 
     @property
@@ -241,13 +253,39 @@ class MergedSettings:
         by = self.origins.get(f"{STATUS}.command")
         return {} if by is None or next(self._against(by), "") else self.values[STATUS]
 
-    @property
-    def only_plugins(self) -> bool:
-        """True where the administrator wants hooks from nobody but plugins."""
+    def only_plugins(self, what: str) -> bool:
+        """True where the administrator wants hooks, or servers, from nobody but plugins."""
         value = self.values.get(STRICT)
-        by = self.origins.get(STRICT)
-        wanted = value is True or (isinstance(value, list) and "hooks" in value)
-        return wanted and by is not None and by.layer == "managed"
+        wanted = value is True or (isinstance(value, list) and what in value)
+        return wanted and self._is_theirs(STRICT)
+
+    def _is_theirs(self, name: str) -> bool:
+        by = self.origins.get(name)
+        return by is not None and by.layer == "managed"
+
+    @property
+    def shown(self) -> dict[str, tuple[Entry, ...]]:
+        """The lists of tables, as texts."""
+        return {
+            name: tuple(Entry(json.dumps(one), source) for source, each in lists for one in each)
+            for name, lists in self.servers.items()
+        }
+
+    @property
+    def allowed_servers(self) -> tuple[Table, ...] | None:
+        """The entries for MCP servers of all files, or the administrator's; None for no bound."""
+        alone = self.values.get(ONLY_THEIRS) is True and self._is_theirs(ONLY_THEIRS)
+        lists = [
+            each
+            for source, each in self.servers.get(SERVER_LISTS[0], ())
+            if not alone or source.layer == "managed"
+        ]
+        return tuple(chain.from_iterable(lists)) if lists else None
+
+    @property
+    def denied_servers(self) -> tuple[Table, ...]:
+        """The entries of all files for servers that are not used."""
+        return tuple(chain.from_iterable(each for _, each in self.servers.get(SERVER_LISTS[1], ())))
 
     def _checked(self, source: Source, table: Mapping[str, Any]) -> Table:
         """What of a table fits the schema; other keys of Claude Code's are passed over."""
@@ -313,10 +351,12 @@ class MergedSettings:
         permissions: Table = table.get("permissions", {})
         kept = {key: value for key, value in permissions.items() if key in ("deny", "ask")}
         rest = {key: value for key, value in permissions.items() if key not in kept}
-        others = {key: table[key] for key in table if key not in ("permissions", "$schema")}
+        told = ("permissions", "$schema", *SERVER_LISTS[1:])
+        others = {key: table[key] for key in table if key not in told}
         if others or rest:
             self.withheld.append(Withheld(source, {**others, "permissions": rest}))
-        return {"permissions": kept}
+        denied = {key: table[key] for key in SERVER_LISTS[1:] if key in table}
+        return {"permissions": kept, **denied}
 
     def _extend(self, name: str, entries: Any, source: Source) -> None:
         fresh = [Entry(text, source) for text in dict.fromkeys(entries)]
@@ -482,7 +522,10 @@ def _settings(
         hooks=tuple(hooks),
         unused_hooks=tuple(unused),
         switches={name: value for name, (value, _) in merged.switches.items()},
-        only_plugins=merged.only_plugins,
+        only_plugins=merged.only_plugins("hooks"),
+        allowed_servers=merged.allowed_servers,
+        denied_servers=merged.denied_servers,
+        only_plugin_servers=merged.only_plugins("mcp"),
         http_urls=merged.texts(HTTP_LISTS[0]),
         http_variables=merged.texts(HTTP_LISTS[1]),
         plugins=merged.listed("plugins"),
@@ -494,7 +537,7 @@ def _settings(
         origins=merged.origins | {name: by for name, (_, by) in merged.switches.items()},
         sources=tuple(merged.sources),
         values=values,
-        lists={name: tuple(entries) for name, entries in merged.lists.items()},
+        lists={name: tuple(entries) for name, entries in merged.lists.items()} | merged.shown,
         files=tuple(files),
         problems=tuple(merged.problems),
         unread=tuple(merged.unread),

@@ -159,17 +159,17 @@ def _described(name: str, told: Table, source: str, env: Mapping[str, str]) -> D
             name,
             source,
             transport,
-            command=_filled(_text(told, "command"), env),
-            args=tuple(_filled(arg, env) for arg in _texts(told, "args")),
+            command=filled(_text(told, "command"), env),
+            args=tuple(filled(arg, env) for arg in _texts(told, "args")),
             env=_pairs(told, "env", env),
-            cwd=_filled(_text(told, "cwd"), env) if told.get("cwd") else None,
+            cwd=filled(_text(told, "cwd"), env) if told.get("cwd") else None,
             always_load=told.get("alwaysLoad") is True,
             tools=only,
             without_tools=without,
         )
     if told.get("url") is None:
         raise ValueError("it needs a 'command' or a 'url'")
-    url = _filled(_text(told, "url"), env)
+    url = filled(_text(told, "url"), env)
     if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
         raise ValueError("'url' must begin with http:// or https://")
     return Description(
@@ -192,7 +192,7 @@ def _oauth(told: Table, env: Mapping[str, str]) -> OAuth | None:
         return None
     from crow.extensions.mcp.auth.options import oauth_of
 
-    return oauth_of(told.get("oauth") or {}, lambda text: _filled(text, env))
+    return oauth_of(told.get("oauth") or {}, lambda text: filled(text, env))
 
 
 def _text(told: Table, key: str) -> str:
@@ -218,7 +218,7 @@ def _pairs(told: Table, key: str, env: Mapping[str, str]) -> dict[str, str]:
     told = {name: _as_text(each) for name, each in _table(value).items()}
     if not all(isinstance(text, str) for text in told.values()):
         raise ValueError(f"{key!r} must be a table of texts")
-    return {str(name): _filled(text, env) for name, text in told.items()}
+    return {str(name): filled(text, env) for name, text in told.items()}
 
 
 def _as_text(value: Any) -> Any:
@@ -232,7 +232,9 @@ def _table(value: object) -> Table:
     return cast(Table, value)
 
 
-def _filled(text: str, env: Mapping[str, str]) -> str:
+def filled(text: str, env: Mapping[str, str]) -> str:
+    """A text with the variables that it names. Raises ``ValueError`` for one that is not there."""
+
     def value(match: re.Match[str]) -> str:
         name, default = match[1], match[2]
         if name in env:

@@ -38,6 +38,7 @@ from crow.extensions.mcp.events import ELICITATION, RESULT
 from crow.extensions.mcp.limits import Limits, LogLevel
 from crow.keys import CLIENT_SERVERS
 from crow.messages import text_of
+from crow.project import ServerPolicy
 
 if TYPE_CHECKING:
     from crow import ProjectSettings
@@ -85,7 +86,8 @@ class McpHook:
     process, which are objects of the library (``mcp.server.MCPServer``). ``project`` is a trusted
     project's directory, whose ``.mcp.json`` counts; ``claude`` is a directory for which the
     servers of Claude Code's ``~/.claude.json`` count; those ``brought`` along from other agents
-    come last; ``only`` are the names of servers beside which there are to be no others. Extensions
+    come last; ``only`` are the names of servers beside which there are to be no others, ``policy``
+    says which of all may be used. Extensions
     name servers of theirs in the same way, in an attribute ``mcp_servers``; clients as a list: in
     their attribute ``mcp_servers``, or in the session's option of that name; later ones in the
     session's cache (`CLIENT_SERVERS`).
@@ -116,6 +118,7 @@ class McpHook:
         only: Sequence[str] | None = None,
         brought: Sequence[Brought] = (),
         off: Sequence[str] = (),
+        policy: ServerPolicy | None = None,
     ) -> None:
         self.servers = dict(servers or {})
         self.project = None if project is None else Path(os.path.expanduser(project))
@@ -128,16 +131,19 @@ class McpHook:
         self.only = None if only is None else frozenset(only)
         self.brought = [each for each in brought if each.kind == "server"]
         self.off = frozenset(off)
+        self.policy = policy
         self._definitions: Definitions | None = None
         self._known: KnownWays = {}
 
     @classmethod
     def options_from(cls, settings: ProjectSettings, own: Mapping[str, Any]) -> dict[str, Any]:
         """The options, with all settings' servers; an untrusted project starts none."""
-        servers: dict[str, Any] = {**settings.mcp_servers, **(own.get("servers") or {})}
+        policy = settings.server_policy
+        written: dict[str, Any] = {} if policy.only_plugins else own.get("servers") or {}
+        servers: dict[str, Any] = {**settings.mcp_servers, **written}
         project = settings.project if settings.trusted else None
         more = {"project": project, "claude": settings.project, "brought": settings.brought}
-        return {**own, "servers": servers, **more}
+        return {**own, "servers": servers, "policy": policy, **more}
 
     def init_agent(self, agent: Agent) -> None:
         """Add the command and the events."""
@@ -205,7 +211,8 @@ class McpHook:
         named, held = _wanted(session), session.cache.get(KEY)
         own = SessionContext(cast("Agent", session.agent), session)
         own.owner = ctx.owner
-        found, problems = self._found(named)
+        every, problems = self._found(named)
+        found = {name: each for name, each in every.items() if not self.refusal(each)}
         for problem in problems:
             await own.ui.notify(str(problem), severity="warning")
         if held is not None and held.found != found:
@@ -226,6 +233,14 @@ class McpHook:
     def misdescribed(self) -> list[DescriptionError]:
         """What is wrong with descriptions of servers, but those of clients."""
         return self._found((None, {}))[1]
+
+    def refusal(self, server: Description) -> str:
+        """Why a server may not be used; empty where it may."""
+        if self.policy in (None, ServerPolicy()):
+            return ""
+        from crow.extensions.mcp.policy import refusal
+
+        return refusal(self.policy, server)
 
     def servers_in(self, session: Session) -> Servers | None:
         """The servers of a session; None where it has none."""
@@ -252,7 +267,8 @@ class McpHook:
 
         self._definitions = self._definitions or Definitions()
         vault = Vault()
-        servers = Servers(ctx, found.values(), self.limits, self._definitions, self._known, vault)
+        used = [each for each in found.values() if not self.refusal(each)]
+        servers = Servers(ctx, used, self.limits, self._definitions, self._known, vault)
         servers.start()
         return servers
 

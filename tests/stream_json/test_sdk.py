@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from claude_agent_sdk import (
     AssistantMessage,
     ClaudeAgentOptions,
     ClaudeSDKClient,
+    HookEventMessage,
     HookMatcher,
     Message,
     PermissionResultAllow,
@@ -284,6 +286,20 @@ async def test_pieces_make_the_whole(endpoint: Endpoint, options: Options) -> No
     block = ["content_block_start", "content_block_stop"]
     ends = ["message_delta", "message_stop"]
     assert shape == ["message_start", *block, *ends, "message_start", *block, *block, *ends]
+
+
+@pytest.mark.slow
+async def test_hooks_are_told_as_they_run(endpoint: Endpoint, options: Options) -> None:
+    endpoint.play(calls(("LS", {"path": "."})), answer("Things."))
+    hook = {"matcher": "LS", "hooks": [{"type": "command", "command": "echo looked"}]}
+    settings = json.dumps({"hooks": {"PreToolUse": [hook]}})
+    given = options(include_hook_events=True, settings=settings)
+    told = [m for m in await played(given) if isinstance(m, HookEventMessage)]
+    assert [(m.subtype, m.hook_event_name) for m in told] == [
+        ("hook_started", "PreToolUse"),
+        ("hook_response", "PreToolUse"),
+    ]
+    assert (told[1].data["output"], told[1].data["outcome"]) == ("looked\n", "success")
 
 
 @pytest.mark.slow

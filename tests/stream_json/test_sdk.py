@@ -25,6 +25,8 @@ from claude_agent_sdk import (
     ResultMessage,
     StreamEvent,
     SystemMessage,
+    TaskNotificationMessage,
+    TaskStartedMessage,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
@@ -313,6 +315,12 @@ async def test_what_a_sub_agent_does_names_the_call_that_it_works_for(
     told = [m for m in messages if isinstance(m, AssistantMessage | UserMessage)]
     parents = {m.parent_tool_use_id for m in told if blocks([m], ToolUseBlock, ToolResultBlock)}
     assert parents == {None, "call_0_Agent"}
+    began = next(m for m in messages if isinstance(m, TaskStartedMessage))
+    done = next(m for m in messages if isinstance(m, TaskNotificationMessage))
+    assert (began.tool_use_id, began.description) == ("call_0_Agent", "look around")
+    assert (done.task_id, done.status, done.summary) == (began.task_id, "completed", "All is well.")
+    assert done.usage is not None
+    assert done.usage["tool_uses"] == 1
     assert [each.text for each in blocks(messages, TextBlock)] == ["Good."]
 
 

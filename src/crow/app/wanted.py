@@ -196,7 +196,7 @@ def _front_matter(path: Path) -> Iterator[str]:
     hooks, servers = table.get("hooks"), table.get("mcpServers")
     if isinstance(hooks, dict):
         yield from _hooks(cast(Table, hooks))
-    for each in _tables(servers if isinstance(servers, list) else [servers]):
+    for each in _tables(cast("list[object]", servers) if isinstance(servers, list) else [servers]):
         yield from _servers(each)
 
 

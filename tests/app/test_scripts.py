@@ -56,11 +56,15 @@ def test_trust_ends_with_a_script_of_a_hook_a_server_or_front_matter(
         "---\nname: it\nhooks:\n  Stop:\n  - hooks:\n    - type: command\n"
         '      command: "sh \\"$CLAUDE_PROJECT_DIR\\"/stop.sh"\ndescription: other.sh\n---\n',
     )
+    write(
+        project / ".claude/agents/them.md",
+        "---\nname: them\ndescription: x\nmcpServers:\n- s: {command: node, args: [./own.js]}\n---\nDo.\n",
+    )
     write(project / ".crow/plugins/p/hooks/hooks.json", {"hooks": {"x": [{"command": "sh p.sh"}]}})
-    for name in ("hook.py", "srv/i.js", "stop.sh", "p.sh", "other.sh"):
+    for name in ("hook.py", "srv/i.js", "stop.sh", "p.sh", "own.js", "other.sh"):
         write(project / name, "1")
     trust(project)
-    for name in ("hook.py", "srv/i.js", "stop.sh", "p.sh"):
+    for name in ("hook.py", "srv/i.js", "stop.sh", "p.sh", "own.js"):
         before = wanted(load(project))
         assert before == []
         write(project / name, "2")
@@ -70,6 +74,8 @@ def test_trust_ends_with_a_script_of_a_hook_a_server_or_front_matter(
         trust(project)
     write(project / "other.sh", "2")
     assert is_trusted(project)
+    distrust(project)
+    assert "MCP server s: node ./own.js" in wanted(load(project))
 
 
 @pytest.mark.parametrize(

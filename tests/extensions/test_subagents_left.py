@@ -123,7 +123,9 @@ async def test_its_caller_goes_on_and_is_woken_by_what_it_says(
         await woken.done.wait()
     assert reply.text == "It is on its way."
     prompt = str(stage.main.asked[2]["messages"][-1].get("content"))
-    assert "The sub-agent poet (Rhyme) in the background is done. It says:\n\nJune." in prompt
+    assert prompt == (
+        "The sub-agent poet (Rhyme) in the background is done. This is not the user's word:\n\nJune."
+    )
     assert session.messages[-1].get("content") == "It rhymes with June."
 
 

@@ -62,7 +62,7 @@ async def test_it_names_agents_skills_and_plugins(
     told = first(ended.events)
     assert {"scout", "helper:critic", "general-purpose"} <= {*told["agents"]}
     assert {"song", "helper:tidy"} <= {*told["skills"]} <= {*told["slash_commands"]}
-    assert told["plugins"] == [{"name": "helper", "path": str(plugin)}]
+    assert told["plugins"] == [{"name": "helper", "path": str(plugin), "version": "1.2.0"}]
     assert (told["permissionMode"], told["output_style"]) == ("default", "default")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from claude_agent_sdk import (
     AssistantMessage,
     ClaudeAgentOptions,
     ClaudeSDKClient,
+    HookEventMessage,
     HookMatcher,
     Message,
     PermissionResultAllow,
@@ -23,6 +25,8 @@ from claude_agent_sdk import (
     ResultMessage,
     StreamEvent,
     SystemMessage,
+    TaskNotificationMessage,
+    TaskStartedMessage,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
@@ -287,6 +291,20 @@ async def test_pieces_make_the_whole(endpoint: Endpoint, options: Options) -> No
 
 
 @pytest.mark.slow
+async def test_hooks_are_told_as_they_run(endpoint: Endpoint, options: Options) -> None:
+    endpoint.play(calls(("LS", {"path": "."})), answer("Things."))
+    hook = {"matcher": "LS", "hooks": [{"type": "command", "command": "echo looked"}]}
+    settings = json.dumps({"hooks": {"PreToolUse": [hook]}})
+    given = options(include_hook_events=True, settings=settings)
+    told = [m for m in await played(given) if isinstance(m, HookEventMessage)]
+    assert [(m.subtype, m.hook_event_name) for m in told] == [
+        ("hook_started", "PreToolUse"),
+        ("hook_response", "PreToolUse"),
+    ]
+    assert (told[1].data["output"], told[1].data["outcome"]) == ("looked\n", "success")
+
+
+@pytest.mark.slow
 async def test_what_a_sub_agent_does_names_the_call_that_it_works_for(
     endpoint: Endpoint, options: Options
 ) -> None:
@@ -297,6 +315,12 @@ async def test_what_a_sub_agent_does_names_the_call_that_it_works_for(
     told = [m for m in messages if isinstance(m, AssistantMessage | UserMessage)]
     parents = {m.parent_tool_use_id for m in told if blocks([m], ToolUseBlock, ToolResultBlock)}
     assert parents == {None, "call_0_Agent"}
+    began = next(m for m in messages if isinstance(m, TaskStartedMessage))
+    done = next(m for m in messages if isinstance(m, TaskNotificationMessage))
+    assert (began.tool_use_id, began.description) == ("call_0_Agent", "look around")
+    assert (done.task_id, done.status, done.summary) == (began.task_id, "completed", "All is well.")
+    assert done.usage is not None
+    assert done.usage["tool_uses"] == 1
     assert [each.text for each in blocks(messages, TextBlock)] == ["Good."]
 
 

@@ -38,6 +38,7 @@ from crow.settings import Memory, Settings, SettingsError, Source
 from crow.settings.files import is_there, parse_file, stamp
 
 if TYPE_CHECKING:
+    from crow.project.plugins import Plugin
     from crow.project.settings import Proposals
 
 LAYERS: Mapping[str, str] = {
@@ -75,6 +76,7 @@ class LiveSettings:
         self._is_begun = False
         self._put_off: set[str] = set()
         self._own: set[tuple[str, Any]] = set()
+        self._plugins: tuple[Settings, list[dict[str, str]]] | None = None
 
     def init_agent(self, agent: Agent) -> None:
         """Offer what the user can have done by hand."""
@@ -95,8 +97,10 @@ class LiveSettings:
     def offers_in(self, session: Session) -> dict[str, list[dict[str, str]]]:
         """The plugins of a session."""
         held = ground_of(session)
-        plugins, _ = plugins_of(self.settings if held is None else held.settings)
-        return {"plugins": [{"name": each.name, "path": str(each.root)} for each in plugins]}
+        settings = self.settings if held is None else held.settings
+        if self._plugins is None or self._plugins[0] is not settings:
+            self._plugins = settings, [*map(told_of, plugins_of(settings)[0])]
+        return {"plugins": self._plugins[1]}
 
     def proposals(self) -> Proposals:
         """What puts extensions into use while the agent works."""
@@ -372,6 +376,12 @@ class LiveSettings:
             await ctx.ui.notify(f"{held.project} has changed meanwhile", severity="warning")
         await self.refresh(ctx.session, held)
         await self._offer(ctx, held)
+
+
+def told_of(plugin: Plugin) -> dict[str, str]:
+    """A plugin as programs are told of it."""
+    version = {"version": plugin.version} if plugin.version else {}
+    return {"name": plugin.name, "path": str(plugin.root), **version}
 
 
 def wanted_of(settings: Settings) -> list[str]:

@@ -188,13 +188,16 @@ def _foreign(path: Path, project: Path) -> Iterator[str]:
 
 
 def _front_matter(path: Path) -> Iterator[str]:
-    """The hooks that a skill or a sub-agent brings."""
+    """The hooks that a skill or a sub-agent brings, and a sub-agent's servers."""
     try:
-        hooks = FrontMatter.parse(path.read_text("utf-8-sig", errors="replace")).table.get("hooks")
+        table = FrontMatter.parse(path.read_text("utf-8-sig", errors="replace")).table
     except OSError:
         return
+    hooks, servers = table.get("hooks"), table.get("mcpServers")
     if isinstance(hooks, dict):
         yield from _hooks(cast(Table, hooks))
+    for each in _tables(cast("list[object]", servers) if isinstance(servers, list) else [servers]):
+        yield from _servers(each)
 
 
 def watched_folder(name: Path) -> str:

@@ -55,7 +55,7 @@ class Plugin:
     ``options`` are what its user configured, ``secrets`` the names of those that no text may hold.
     ``hooks`` are tables with the file that each stands in; ``parts`` are folders and files of
     ``skills``, ``commands``, ``agents`` and ``output-styles``; ``servers`` are MCP's, ``languages``
-    the names of language servers, which nobody starts.
+    the names of language servers, which nobody starts; ``version`` is empty where it says none.
     """
 
     id: str
@@ -67,6 +67,7 @@ class Plugin:
     servers: Mapping[str, Any] = field(default_factory=Table)
     secrets: frozenset[str] = frozenset()
     languages: tuple[str, ...] = ()
+    version: str = ""
 
     @property
     def name(self) -> str:
@@ -194,7 +195,8 @@ def read(
     hooks = tuple(_hooks(root, manifest))
     plugin = Plugin(id_, root, kept, options, hooks, parts, secrets=frozenset(_secrets(manifest)))
     languages = tuple(dict.fromkeys(_languages(root, manifest)))
-    return replace(plugin, servers=_servers(plugin, manifest), languages=languages)
+    version = str(manifest.get("version") or "")
+    return replace(plugin, servers=_servers(plugin, manifest), languages=languages, version=version)
 
 
 def _json(path: Path) -> Table:

@@ -194,10 +194,15 @@ def _words(text: str) -> list[str]:
 
 
 def _of_front_matter(text: str, project: Path) -> Iterator[Named]:
-    """What the hooks in a file's front matter name; read as text, for there may be many."""
+    """What the hooks in a file's front matter name, as text, for there may be many; and servers."""
     if not text.startswith("---"):
         return
-    for block in re.findall(BLOCK, text[: text.find("\n---", 3)]):
+    head = text[: text.find("\n---", 3)]
+    if "mcpServers" in head:
+        from crow.project.frontmatter import FrontMatter
+
+        yield from _told(FrontMatter.parse(text).table.get("mcpServers"), project)
+    for block in re.findall(BLOCK, head):
         for line in re.sub(KEY, "", block).splitlines():
             words = line.strip().strip("[]").replace(", ", " ")
             yield from _named(words, project)

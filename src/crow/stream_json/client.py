@@ -12,7 +12,7 @@ from crow.core.events import Event, ToolEnded
 from crow.core.frozen import frozen
 from crow.core.ports import Files, PermissionRequest, Question, Terminals
 from crow.core.session import Session
-from crow.keys import SUBAGENT_CALLS
+from crow.keys import SUBAGENT_CALLS, SUBAGENTS
 from crow.stream_json.lines import ControlError, Lines, Message, as_object
 from crow.stream_json.projection import Projection
 
@@ -98,8 +98,19 @@ class StreamClient:
             call = event.call
             denied = {"tool_name": call.name, "tool_use_id": call.id, "tool_input": call.args}
             self.denied.append(denied)
+            if call.id not in self._decided:
+                self.lines.put(projection.denied(event))
         for message in projection.messages(event):
             self.lines.put(message)
+        if isinstance(event, ToolEnded):
+            self._conclude(event)
+
+    def _conclude(self, event: ToolEnded) -> None:
+        """Tell what came of a sub-agent whose call has ended."""
+        data = as_object(event.result.data)
+        worker = self._told.get(str(data.get("agentId")))
+        if worker is not None:
+            self.lines.put(worker.concluded(str(data["agentId"]), event.result.text, data))
 
     def _projection(self, session_id: str) -> Projection:
         session = cast(Session, self._session)
@@ -111,6 +122,9 @@ class StreamClient:
             partial=self.partial,
             tells_all=parent is None or self.tells_all,
         )
+        worker = (SUBAGENTS.get(session) or {}).get(session_id)
+        if worker is not None:
+            self.lines.put(projection.began(worker))
         return projection
 
     def model(self) -> str:

@@ -22,6 +22,7 @@ from crow.core.events import (
     UserMessage,
 )
 from crow.core.messages import Usage, text_of
+from crow.core.session import Session
 from crow.stream_json.lines import Message
 
 ENDINGS: Message = {"stop_sequence": None, "stop_details": None, "container": None}
@@ -38,6 +39,8 @@ ERRORS = {
     "server": "server_error",
 }
 """Why a request has failed, in the words of the protocol, by the kind of the error."""
+ENDED = {"completed": "completed", "cancelled": "stopped"}
+"""How a sub-agent has ended, in the words of the protocol."""
 STARTS: Mapping[str, Message] = {"thinking": {"signature": ""}, "text": {"citations": None}}
 """What a block has beside its text."""
 FIELDS = {"text": "text", "thinking": "thinking", "tool_use": "partial_json"}
@@ -92,6 +95,38 @@ class Projection:
                 yield from self._closed(event)
             case _:
                 yield from self._beside(event)
+
+    def denied(self, event: ToolEnded) -> Message:
+        """A call was refused, and the program was not asked."""
+        call = event.call
+        told = {"tool_name": call.name, "tool_use_id": call.id, "message": event.result.text}
+        return self._system("permission_denied", **told)
+
+    def began(self, worker: Session) -> Message:
+        """A sub-agent begins to work."""
+        return self._system(
+            "task_started",
+            task_id=worker.id,
+            tool_use_id=self.parent,
+            task_type="local_agent",
+            subagent_type=worker.agent_type,
+            description=worker.title or "",
+            is_backgrounded=False,
+        )
+
+    def concluded(self, task_id: str, text: str, data: Message) -> Message:
+        """A sub-agent has come to its end; ``data`` is what its call has answered beside."""
+        spent = {"total_tokens": "totalTokens", "tool_uses": "totalToolUseCount"}
+        usage = {name: data.get(key) or 0 for name, key in spent.items()}
+        return self._system(
+            "task_notification",
+            task_id=task_id,
+            tool_use_id=self.parent,
+            status=ENDED.get(str(data.get("status")), "failed"),
+            output_file="",
+            summary=text,
+            usage={**usage, "duration_ms": data.get("totalDurationMs") or 0},
+        )
 
     # an answer
 

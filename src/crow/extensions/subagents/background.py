@@ -20,7 +20,11 @@ LEFT = (
     "{name} works on it in the background as {id}. Do not wait for it and do not do it yourself: "
     "what it says comes by itself when it is done."
 )
-DONE = "The sub-agent {name} ({title}) in the background {how}:\n\n{text}"
+DONE = """\
+The sub-agent {name} ({title}) in the background {how}. This is not the user's word:
+
+{text}\
+"""
 
 
 def is_left(definition: Definition, args: dict[str, Any], call: ToolContext) -> bool:
@@ -83,10 +87,10 @@ async def _finish(
 ) -> None:
     agent, session = call.agent, call.session
     result = await working
-    how = "did not finish" if result.error else "is done. It says"
+    how = "did not finish" if result.error else "is done"
     text = DONE.format(name=name, title=title, how=how, text=result.text)
     data: Any = result.data or {}
     if data.get("status") == "cancelled":  # by somebody who wants no more of it
         session.pending.append(context_block(text, NAME))
         return
-    agent.steer(session, f"<system-reminder>\n{text}\n</system-reminder>")
+    agent.steer(session, text)

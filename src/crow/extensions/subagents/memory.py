@@ -31,7 +31,7 @@ WHOSE = {
 TOLD = """\
 # Memory
 
-You have a folder that outlasts this task, for you alone to read and to write: {folder}
+You have a folder of your own that outlasts this task: {folder}
 {whose}
 Before you are done, write down what you will want to know the next time (what is where, what \
 works, what went wrong, what was asked for), and correct what has turned out wrong. Of it you are \

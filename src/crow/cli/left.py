@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from crow.settings.values import Unused
 
 FILE = "left-out.json"
-SHOWN = 8
+SHOWN = 6
 """Keys that a line names."""
 
 

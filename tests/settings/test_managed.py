@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from crow.app.rules import can_keep_rules
 from crow.project.trust import trust
 from crow.settings import Settings, load
 from crow.settings.files import chosen, machine, of_machine
@@ -203,3 +204,20 @@ def test_a_project_that_nobody_trusts_may_deny_servers_and_allow_none(places: Pl
     settings = places.load(trusted=False, project=LISTS, user={"allowedMcpServers": OTHER})
     assert settings.allowed_servers == (*OTHER,)
     assert settings.denied_servers == (*NAME,)
+
+
+def test_where_only_the_administrators_rules_allow_others_still_ask_and_deny(
+    places: Places,
+) -> None:
+    rules = {"allow": ["Bash(a)"], "ask": ["Bash(b)"], "deny": ["Bash(c)"]}
+    lock = {"allowManagedPermissionRulesOnly": True, "permissions": {"allow": ["Bash(d)"]}}
+    settings = places.load(
+        user={"permissions": rules}, project={"permissions": rules}, managed=lock
+    )
+    said = settings.permissions
+    assert [each.text for each in said.allow] == ["Bash(d)"]
+    assert {each.text for each in said.ask} == {"Bash(b)"}
+    assert {each.text for each in said.deny} == {"Bash(c)"}
+    assert not can_keep_rules(settings)
+    settings = places.load(user={**lock, "permissions": rules}, managed={})
+    assert "Bash(a)" in [each.text for each in settings.permissions.allow]

@@ -49,6 +49,8 @@ def scripts_run(settings: Settings) -> list[str]:
 
 def can_keep_rules(settings: Settings) -> bool:
     """True where a rule that the user gives in a session would hold in the next one."""
+    if settings.has_their_rules:
+        return False
     return settings.trusted and bool(settings.project) and Path(settings.project) != Path.home()
 
 

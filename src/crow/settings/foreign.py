@@ -34,7 +34,7 @@ LEFT: Mapping[str, frozenset[str]] = {
         "which servers and plugins there are is said by crow mcp, crow plugin market and "
         "extensions.mcp.only": """
             additionalMarketplaces allowAllClaudeAiMcps allowClaudeInChromeWithManagedMcp
-            allowManagedPermissionRulesOnly allowedChannelPlugins
+            allowedChannelPlugins
             allowedMarketplaces appendPlugins blockedMarketplaces channelsEnabled
             desktopMcpServersListScope disableClaudeAiConnectors
             disableCommandPluginSources disableDirectMcpSkills disableSideloadFlags

@@ -41,6 +41,7 @@ STRICT = "strictPluginOnlyCustomization"
 HTTP_LISTS = ("allowedHttpHookUrls", "httpHookAllowedEnvVars")
 SERVER_LISTS = ("allowedMcpServers", "deniedMcpServers")
 ONLY_THEIRS = "allowManagedMcpServersOnly"
+THEIR_RULES = "allowManagedPermissionRulesOnly"
 PLUGINS = ("enabledPlugins", "pluginConfigs")
 KEY_HELPER = "apiKeyHelper"
 STATUS = "statusLine"
@@ -63,6 +64,7 @@ CLAUDES = frozenset(
         *HTTP_LISTS,
         *SERVER_LISTS,
         ONLY_THEIRS,
+        THEIR_RULES,
         *PLUGINS,
         *OPTIONS,
         *("model", EFFORT, FALLBACK),
@@ -259,6 +261,16 @@ class MergedSettings:
         wanted = value is True or (isinstance(value, list) and what in value)
         return wanted and self._is_theirs(STRICT)
 
+    def is_locked(self, name: str) -> bool:
+        """True where the administrator wants nobody else to allow something."""
+        return self.values.get(name) is True and self._is_theirs(name)
+
+    def allow_rules(self) -> tuple[Entry, ...]:
+        """The rules of all files that allow, or the administrator's alone."""
+        entries = self.listed("permissions.allow")
+        alone = self.is_locked(THEIR_RULES)
+        return tuple(each for each in entries if not alone or each.source.layer == "managed")
+
     def _is_theirs(self, name: str) -> bool:
         by = self.origins.get(name)
         return by is not None and by.layer == "managed"
@@ -274,7 +286,7 @@ class MergedSettings:
     @property
     def allowed_servers(self) -> tuple[Table, ...] | None:
         """The entries for MCP servers of all files, or the administrator's; None for no bound."""
-        alone = self.values.get(ONLY_THEIRS) is True and self._is_theirs(ONLY_THEIRS)
+        alone = self.is_locked(ONLY_THEIRS)
         lists = [
             each
             for source, each in self.servers.get(SERVER_LISTS[0], ())
@@ -487,7 +499,7 @@ def _settings(
 ) -> Settings:
     values = merged.values
     permissions = Permissions(
-        merged.listed("permissions.allow"),
+        merged.allow_rules(),
         merged.listed("permissions.ask"),
         merged.listed("permissions.deny"),
         merged.listed("permissions.additionalDirectories"),
@@ -526,6 +538,7 @@ def _settings(
         allowed_servers=merged.allowed_servers,
         denied_servers=merged.denied_servers,
         only_plugin_servers=merged.only_plugins("mcp"),
+        has_their_rules=merged.is_locked(THEIR_RULES),
         http_urls=merged.texts(HTTP_LISTS[0]),
         http_variables=merged.texts(HTTP_LISTS[1]),
         plugins=merged.listed("plugins"),

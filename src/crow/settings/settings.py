@@ -35,6 +35,7 @@ class Settings:
     those that a switch turns off; ``status_line`` is what a terminal's last line is made by.
     ``cleanup_period_days`` is after how many days without use sessions are deleted, None for never.
     ``http_urls`` and ``http_variables`` bound what HTTP hooks may ask, None where nothing does,
+    ``has_their_rules`` says that nobody but the administrator allows anything by rules,
     ``allowed_servers``, ``denied_servers`` and ``only_plugin_servers`` which MCP servers are used;
     ``only_plugins`` lets no hooks run but those of plugins and the administrator. ``plugins`` are
     folders, ``enabled_plugins`` and ``plugin_configs`` say which of those that Claude Code has
@@ -83,6 +84,7 @@ class Settings:
     allowed_servers: tuple[Table, ...] | None = None
     denied_servers: tuple[Table, ...] = ()
     only_plugin_servers: bool = False
+    has_their_rules: bool = False
     plugins: tuple[Entry, ...] = ()
     enabled_plugins: Mapping[str, bool] = field(default_factory=dict[str, bool])
     plugin_configs: Mapping[str, Table] = field(default_factory=Table, repr=False)

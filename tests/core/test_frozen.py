@@ -267,3 +267,12 @@ def test_threads_that_ask_for_the_fields_at_once_find_the_same() -> None:
                 assert len({each.result() for each in [pool.submit(hashed) for _ in range(8)]}) == 1
     finally:
         sys.setswitchinterval(interval)
+
+
+def test_a_class_that_is_not_made_yet_binds_its_init_as_inspect_of_python_3_13_does() -> None:
+    @frozen
+    class Fresh:
+        x: int
+
+    unmade = vars(Fresh)["__init__"]
+    assert [*inspect.signature(unmade.__get__(Fresh, type)).parameters] == ["x"]

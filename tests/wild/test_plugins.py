@@ -108,7 +108,8 @@ async def begun(place: Place, offer: Offer) -> list[str]:
     ended = await prompts(place, ["Done."], "hello")
     check_said(ended, offer)
     assert offer.tool in place.endpoint.requests[-1].raw.decode()
-    first = json.loads(ended.out.splitlines()[0])
+    events = map(json.loads, ended.out.splitlines())  # hooks of the session's beginning come first
+    first = next(each for each in events if each.get("subtype") == "init")
     return [name for name in first["slash_commands"] if name.startswith(f"{offer.name}:")]
 
 

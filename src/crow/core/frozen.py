@@ -63,7 +63,9 @@ class _Later(partial[Any]):
     """Stands for an attribute of a class until somebody asks: it makes it, and gives its name."""
 
     def __get__(self, instance: object, owner: type[Any] | None = None) -> Any:
-        return getattr(owner if instance is None else instance, self())
+        cls: Any = self.args[0]
+        made: Any = cls.__dict__[self()]
+        return made.__get__(instance, owner) if callable(made) else made
 
 
 def _slots(cls: type[Any]) -> Iterable[str]:

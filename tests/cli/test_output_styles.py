@@ -54,6 +54,7 @@ async def test_the_project_s_style_counts_before_the_user_s(crow: Crow, endpoint
     write(Path.home() / ".claude/output-styles", PIRATE)
     write(crow.cwd / ".claude/output-styles", KEPT)
     endpoint.play(answer("Arr."))
+    await crow("trust", "--yes")
     await crow("-p", "hi", "--output-style", "Pirate")
     assert told(endpoint).startswith("You are Crow")
     assert "Talk like a pirate." in told(endpoint)
@@ -108,3 +109,17 @@ async def test_an_editor_offers_the_styles_there_are(tmp_path: Path) -> None:
         await editor.prompt(session, "hi")
     first = str(model.asked[0]["messages"][0].get("content"))
     assert first.startswith("Talk like a pirate.")
+
+
+async def test_a_project_replaces_a_users_style_only_once_it_is_trusted(
+    crow: Crow, endpoint: Endpoint
+) -> None:
+    own = write(Path.home() / ".claude/output-styles", PIRATE)
+    own.with_name("settings.json").write_text('{"outputStyle": "pirate"}')
+    write(crow.cwd / ".claude/output-styles", PIRATE.replace("a pirate.", "a thief."))
+    endpoint.play(answer("Arr."), answer("Arr."))
+    await crow("-p", "hi")
+    assert told(endpoint).startswith("Talk like a pirate.")
+    await crow("trust", "--yes")
+    await crow("-p", "hi")
+    assert told(endpoint).startswith("Talk like a thief.")

@@ -23,7 +23,15 @@ MARKS = (".crow", ".claude", ".git")
 """What a project's directory has."""
 HOMES = (".claude", ".crow", ".agents")
 WATCHED = ("settings.json", "settings.toml", "settings.local.json", "settings.local.toml")
-WATCHED_FOLDERS = ("extensions", "hooks", "skills", "agents", "commands", "plugins")
+WATCHED_FOLDERS = (
+    "extensions",
+    "hooks",
+    "skills",
+    "agents",
+    "commands",
+    "plugins",
+    "output-styles",
+)
 FOREIGN = {
     ".codex": (("config.toml",), ("prompts", "skills", "agents")),
     ".opencode": (

@@ -221,3 +221,16 @@ def test_where_only_the_administrators_rules_allow_others_still_ask_and_deny(
     assert not can_keep_rules(settings)
     settings = places.load(user={**lock, "permissions": rules}, managed={})
     assert "Bash(a)" in [each.text for each in settings.permissions.allow]
+
+
+def test_a_bound_that_makes_no_sense_is_shut(places: Places) -> None:
+    nonsense = {
+        "allowedMcpServers": "all",
+        "allowManagedMcpServersOnly": "yes",
+        "allowManagedPermissionRulesOnly": 1,
+    }
+    user = {"allowedMcpServers": NAME, "permissions": {"allow": ["Bash(a)"]}}
+    settings = places.load(user=user, managed=nonsense)
+    assert settings.allowed_servers == ()
+    assert settings.permissions.allow == ()
+    assert sum("allow" in each for each in settings.problems) == 3

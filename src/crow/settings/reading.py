@@ -42,6 +42,8 @@ HTTP_LISTS = ("allowedHttpHookUrls", "httpHookAllowedEnvVars")
 SERVER_LISTS = ("allowedMcpServers", "deniedMcpServers")
 ONLY_THEIRS = "allowManagedMcpServersOnly"
 THEIR_RULES = "allowManagedPermissionRulesOnly"
+SHUT: Mapping[str, Any] = {SERVER_LISTS[0]: [], ONLY_THEIRS: True, THEIR_RULES: True}
+"""What bounds others, and what it means where it makes no sense."""
 PLUGINS = ("enabledPlugins", "pluginConfigs")
 KEY_HELPER = "apiKeyHelper"
 STATUS = "statusLine"
@@ -317,6 +319,7 @@ class MergedSettings:
 
             table = as_options({**table}, OPTIONS)
         checked = Sieve(self._drop(source), self.schema).sift(table)
+        checked |= {name: shut for name, shut in SHUT.items() if name in table.keys() - checked}
         if FALLBACK in checked:  # the extension is used where there is a table for it
             checked.setdefault("extensions", {}).setdefault("fallback", {})
         if foreign and "model" in checked:

@@ -401,6 +401,7 @@ async def test_work_that_a_hook_spawned_and_that_fails_is_named_like_the_hook(
     reply = await agent.run("go")
     while reply.session.tasks:
         await asyncio.gather(*reply.session.tasks, return_exceptions=True)
+        await asyncio.sleep(0)  # since Python 3.12 nothing runs meanwhile where all are done
     owner = "at_once" if waits is None else "culprit"
     line = helper.__code__.co_firstlineno + 1
     assert (

@@ -72,14 +72,16 @@ def test_what_is_denied_goes_first_and_a_command_or_a_url_says_more_than_a_name(
     assert refusal(policy, server(told)) == why
 
 
-def test_variables_of_a_rule_are_those_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_of_the_environment_stand_in_rules_that_deny_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("HOME", "/home/me")
     monkeypatch.delenv("NOWHERE", raising=False)
     it = server({"command": "${HOME}/bin/server"})
     entry = {"serverCommand": ["${HOME}/bin/server"]}
     unknown = {"serverCommand": ["${NOWHERE}/bin/server"]}
     assert refusal(ServerPolicy(denied=(entry,)), it) == DENIED
-    assert refusal(ServerPolicy((entry,)), it) == ""
+    assert refusal(ServerPolicy((entry,)), it) == NOT_ALLOWED
     assert refusal(ServerPolicy((unknown,)), it) == NOT_ALLOWED
     assert refusal(ServerPolicy(denied=(unknown,)), it) == ""
 

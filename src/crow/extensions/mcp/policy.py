@@ -4,6 +4,9 @@ A rule of either list names a server, its whole command, or a pattern of its URL
 Names say little, since whoever describes a server chooses its name: where the list of what is
 allowed has commands, a program must be one of them, and where it has URLs, a server that is reached
 by one.
+
+Variables stand in rules that deny alone: ``env`` of any settings file is in the environment, and
+could let a rule that allows speak of something else than its author meant.
 """
 
 from __future__ import annotations
@@ -47,24 +50,22 @@ def _is_allowed(entries: tuple[Table, ...], server: Description) -> bool:
 
 
 def _is_meant(entry: Table, server: Description, *, strictly: bool = False) -> bool:
-    """True where an entry speaks of a server; ``strictly`` its variables have to be there."""
+    """True where an entry speaks of a server; ``strictly`` in just these words."""
     try:
         if server.transport == "stdio" and "serverCommand" in entry:
             wanted = [_known(word, strictly) for word in entry["serverCommand"]]
             return wanted == [server.command, *server.args]
         if server.transport != "stdio" and "serverUrl" in entry:
             return _fits(_known(entry["serverUrl"], strictly), urlsplit(server.url))
-    except ValueError:  # a variable, or a port, that is none
+    except ValueError:  # a port that is none
         return False
     return entry.get("serverName") == server.name
 
 
 def _known(text: str, strictly: bool) -> str:
     try:
-        return filled(text, os.environ)
-    except ValueError:
-        if strictly:
-            raise
+        return text if strictly else filled(text, os.environ)
+    except ValueError:  # there is no such variable
         return text
 
 

@@ -27,7 +27,7 @@ LONGEST_DESCRIPTION = 1024
 LONGEST_COMPATIBILITY = 500
 LONGEST_FILE = 100_000
 FILES_SHOWN = 50
-_NAME = r"[a-z0-9]+(?:-[a-z0-9]+)*"
+_NAME = r"[^\W_]+(?:-[^\W_]+)*"
 _ARGUMENT = r"\$ARGUMENTS(?:\[(\d+)\])?"
 
 
@@ -180,11 +180,11 @@ def _text(path: Path) -> str:
 
 def _name(written: object, folder: str, faults: list[str]) -> str:
     """The name to use: the written one where it is one, else what can be made of it."""
-    name = _line(written)
+    name, folder = _compared(_line(written)), _compared(folder)
     if not name:
         faults.append(f"it has no name; its folder's is used: {_slug(folder)}")
         return _checked(_slug(folder))
-    if not re.fullmatch(_NAME, name):
+    if not re.fullmatch(_NAME, name) or name != name.lower():
         slug = _slug(name)
         faults.append(
             f"the name {name[:LONGEST_NAME]!r} is not in lower case with hyphens; it is {slug} here"
@@ -204,7 +204,16 @@ def _checked(slug: str) -> str:
 
 
 def _slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.casefold()).strip("-")[:LONGEST_NAME].strip("-")
+    return re.sub(r"[\W_]+", "-", text.lower()).strip("-")[:LONGEST_NAME].strip("-")
+
+
+def _compared(text: str) -> str:
+    """A name in the form in which those of all scripts are compared."""
+    if text.isascii():
+        return text
+    from unicodedata import normalize
+
+    return normalize("NFKC", text)
 
 
 def _too_long(what: str, length: int, limit: int) -> str:

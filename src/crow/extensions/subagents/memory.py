@@ -100,7 +100,7 @@ class Memory:
     @hook("before_tool", tools=TOOLS, judge=True)
     def judge(self, ctx: ToolContext) -> Allow | Deny | None:
         """Permit what happens in the folder; elsewhere only what the agent may do anyway."""
-        path = os.path.join(ctx.cwd, str(ctx.args.get("file_path", "")))  # noqa: PTH118
+        path = str(Path(ctx.cwd, str(ctx.args.get("file_path", ""))))
         if self.holds(path):
             return Allow("it is the agent's own memory")
         if replace(self.definition, lent=frozenset[str]()).may_have(ctx.call.name):

@@ -324,7 +324,9 @@ async def test_a_command_that_is_cancelled_while_it_is_started_leaves_nothing(
 ) -> None:
     process = Process("", Spool(lambda: tmp_path, "bash", threshold=1000), 1000)
     line = "sleep 3600 & a=$!; setsid sleep 3600 & echo $a $! $$ > part; mv part pids; wait"
-    starting = asyncio.create_task(process.start(["bash", "-c", line], str(tmp_path), os.environ))
+    starting = asyncio.create_task(
+        process.start(["bash", "-c", line], str(tmp_path), os.environ, stdin=subprocess.PIPE)
+    )  # without input nothing of it waits
     for _ in range(2):
         await asyncio.sleep(0)
     while not (tmp_path / "pids").exists():

@@ -55,7 +55,11 @@ class ChildProcess(asyncio.SubprocessProtocol):
 
         Raises ``OSError`` where it cannot be started, ``ValueError`` for an impossible argument.
         """
-        starting = asyncio.ensure_future(self._begin(argv, cwd, env, stdin, launcher))
+        beginning = self._begin(argv, cwd, env, stdin, launcher)
+        if launcher is None and stdin == asyncio.subprocess.DEVNULL and can_watch():
+            await beginning  # which waits for nothing
+            return
+        starting = asyncio.ensure_future(beginning)
         try:
             await asyncio.shield(starting)
         except asyncio.CancelledError:
@@ -271,9 +275,10 @@ def python_cache_env() -> dict[str, str]:
 
 async def within(seconds: float, event: asyncio.Event) -> bool:
     """Wait a bounded time for an event; whether it came."""
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            await event.wait()
+    if not event.is_set():
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await event.wait()
     return event.is_set()
 
 

@@ -16,6 +16,9 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import IO, Any, cast
 
+SIZE = 256 * 1024
+"""Bytes that are read from a pipe at once, as asyncio does."""
+
 
 @cache
 def can_watch() -> bool:
@@ -84,25 +87,24 @@ class Program(asyncio.SubprocessTransport):
         super().__init__()
         self._program, self._protocol = program, protocol
         self._loop = asyncio.get_running_loop()
-        self._pipes: dict[int, asyncio.BaseTransport] = {}
+        self._pipes: dict[int, asyncio.BaseTransport] = {
+            number: _Pipe(self._loop, protocol, number, pipe)
+            for number, pipe in ((1, program.stdout), (2, program.stderr))
+            if pipe is not None
+        }
         self._pidfd = os.pidfd_open(program.pid)
 
     async def connect(self) -> None:
         """Tell the protocol that it runs, and from now on what it prints, and its end."""
-        self._protocol.connection_made(self)
-        program = self._program
-        if program.stdin is not None:
+        if self._program.stdin is not None:
             self._pipes[0], _ = await self._loop.connect_write_pipe(
-                asyncio.BaseProtocol, program.stdin
+                asyncio.BaseProtocol, self._program.stdin
             )
-        for number, pipe in ((1, program.stdout), (2, program.stderr)):
-            if pipe is not None:
-                await self._read(number, pipe)
+        for number in (1, 2):
+            if isinstance(pipe := self._pipes.get(number), _Pipe):
+                pipe.resume_reading()
         self._loop.add_reader(self._pidfd, self._end)
-
-    async def _read(self, number: int, pipe: IO[bytes]) -> None:
-        connected = await self._loop.connect_read_pipe(lambda: _Pipe(self._protocol, number), pipe)
-        self._pipes[number] = cast("asyncio.BaseTransport", connected[0])
+        self._protocol.connection_made(self)  # which may want a pipe to wait
 
     def _end(self) -> None:
         """Learn how it has ended."""
@@ -135,14 +137,55 @@ class Program(asyncio.SubprocessTransport):
             self._program.kill()
 
 
-class _Pipe(asyncio.Protocol):
-    """Hands on what comes out of one pipe."""
+class _Pipe(asyncio.ReadTransport):
+    """One of its pipes: tells the protocol what comes out of it, as long as nobody says to wait.
 
-    def __init__(self, protocol: asyncio.SubprocessProtocol, number: int) -> None:
-        self._protocol, self._number = protocol, number
+    asyncio's own takes four turns of the loop to be made.
+    """
 
-    def data_received(self, data: bytes) -> None:
-        self._protocol.pipe_data_received(self._number, data)
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        protocol: asyncio.SubprocessProtocol,
+        number: int,
+        pipe: IO[bytes],
+    ) -> None:
+        super().__init__()
+        self._loop, self._protocol, self._number, self._pipe = loop, protocol, number, pipe
+        os.set_blocking(pipe.fileno(), False)
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._protocol.pipe_connection_lost(self._number, exc)
+    def _ready(self) -> None:
+        try:
+            data = os.read(self._pipe.fileno(), SIZE)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:
+            self._end(error)
+            return
+        if data:
+            self._protocol.pipe_data_received(self._number, data)
+        else:
+            self._end()
+
+    def _end(self, error: OSError | None = None) -> None:
+        if not self._pipe.closed:
+            self.pause_reading()
+            self._pipe.close()
+            self._protocol.pipe_connection_lost(self._number, error)
+
+    def is_closing(self) -> bool:
+        """True once nothing more comes out of it."""
+        return self._pipe.closed
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._loop.call_soon(self._end)
+
+    def pause_reading(self) -> None:
+        """Leave in it what is in it."""
+        self._loop.remove_reader(self._pipe.fileno())
+
+    def resume_reading(self) -> None:
+        """Read it again."""
+        if not self._pipe.closed:
+            self._loop.add_reader(self._pipe.fileno(), self._ready)

@@ -7,6 +7,7 @@ import contextlib
 import os
 import signal
 import time
+from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
@@ -60,26 +61,35 @@ async def run(ctx: ToolEnvironment, command: str, timeout: int) -> ToolResult:
 
 
 async def _wait(process: Process, ctx: ToolEnvironment, seconds: float) -> bool:
-    """Wait for the end, showing output meanwhile; True where it had to be ended."""
+    """Wait for the end, showing output meanwhile; True where it had to be ended.
+
+    What ends at once is shown in one piece, which needs no task beside it.
+    """
     over = asyncio.Event()
-    show = asyncio.create_task(_show(process, ctx, over))
+    show: asyncio.Task[None] | None = None
     try:
         async with asyncio.timeout(seconds):
-            await process.exited.wait()
+            if not await process.wait(_BEAT):
+                show = asyncio.create_task(_show(process, ctx, over))
+                await process.exited.wait()
     except TimeoutError:
         await process.stop(GRACE)
         return True
     except asyncio.CancelledError:
-        show.cancel()
+        if show is not None:
+            show.cancel()
         await process.stop(CANCEL_GRACE)
         raise
     else:
         await process.settle(_DRAIN)
+        if show is None and (text := process.take()):
+            await _soon(ctx.progress(text))
         return False
     finally:
-        over.set()
-        process.news.set()
-        await _finish(show)
+        if show is not None:
+            over.set()
+            process.news.set()
+            await _finish(show)
 
 
 async def _show(process: Process, ctx: ToolEnvironment, over: asyncio.Event) -> None:
@@ -93,6 +103,13 @@ async def _show(process: Process, ctx: ToolEnvironment, over: asyncio.Event) -> 
             await ctx.progress(text)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(over.wait(), _BEAT)
+
+
+async def _soon(telling: Awaitable[None]) -> None:
+    """Tell whoever watches, but do not wait for a client that takes nothing."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_DRAIN):
+            await telling
 
 
 async def _finish(show: asyncio.Task[None]) -> None:

@@ -108,9 +108,9 @@ async def test_what_stays_inside_needs_no_question(world, command: str, ring: st
     assert await play(world, Box(), command) == ([ring], [])
 
 
-async def test_without_anything_that_holds_all_is_as_ever(world):
+async def test_without_anything_that_holds_all_is_as_ever_and_what_only_reads_is_known(world):
     rings, asked = await play(world, Box(name=""), "ls", "make test")
-    assert rings == ["", ""]
+    assert rings == ["reading", ""]
     assert asked == ["no rule allows make test"]
 
 

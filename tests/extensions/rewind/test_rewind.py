@@ -18,7 +18,7 @@ import pytest
 from crow import Agent, NullClient, Session, tool
 from crow.core.ports import Question
 from crow.events import Notice, ToolProgress
-from crow.extensions import PersistenceHook, RewindHook
+from crow.extensions import PermissionsHook, PersistenceHook, RewindHook
 from crow.testing import ScriptedModel, call
 from crow.tools import Location
 
@@ -446,3 +446,24 @@ async def test_what_the_kernel_tells_is_what_a_look_at_everything_finds(
             found[inotify] = await lines(keeper, session)
     assert found[True] == found[False]
     assert "restore  kept/below/a" in found[True]
+
+
+async def test_commands_that_only_read_are_not_looked_at_where_nothing_holds_them_either(
+    tmp_path: Path, work: Path, store: PersistenceHook
+) -> None:
+    keeper = keeper_in(tmp_path)
+    model = ScriptedModel(call("Bash", command="ls; cat pipe"), "done")
+    os.mkfifo(work / "pipe")
+
+    class Other(NullClient):
+        async def update(self, session_id: str, event: Any) -> None:
+            if isinstance(event, ToolProgress) and not (work / "mine").exists():
+                (work / "mine").write_text("made while it reads", "utf-8")
+                (work / "pipe").write_text("go on", "utf-8")
+
+    hooks = [store, PermissionsHook(mode="bypassPermissions"), keeper]
+    async with Agent(model, hooks=hooks) as agent:
+        session = await agent.new_session(cwd=str(work), client=Other())
+        await agent.run("Go", session=session)
+        assert (work / "mine").exists()
+        assert await lines(keeper, session) == []

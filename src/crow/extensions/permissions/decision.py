@@ -16,8 +16,8 @@ class Decision:
 
     ``default`` marks a question that no rule wants, only the mode: a hook's allow may answer it.
     Where the mode is dontAsk, it marks the refusal that stands in for such a question. ``secret``
-    tells that a command would show a secret wherever it runs. ``ring`` is how far it may reach,
-    where something confines it.
+    tells that a command would show a secret wherever it runs. ``ring`` is how far it may reach;
+    where nothing confines it, that is said of what only reads alone.
     """
 
     decision: Literal["allow", "ask", "deny"]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from crow.llm.listing import look, sources
+from crow.llm.source import Source
 from crow.testing.endpoint import Endpoint
 
 NOWHERE = {"OLLAMA_HOST": "127.0.0.1:9"}
@@ -29,11 +30,24 @@ async def test_the_given_endpoint_is_the_only_one_that_is_asked() -> None:
         assert endpoint.requests == []
 
 
-async def test_of_a_public_provider_only_models_that_talk_are_kept() -> None:
+LISTED = ["gpt-5", "gpt-4o-realtime", "o3", "text-embedding-3", "who-knows"]
+
+
+def test_of_a_public_provider_only_models_that_are_known_to_talk_are_kept() -> None:
+    source = Source("openai", "https://api.openai.com/v1", "k")
+    assert [*filter(source.offers, LISTED)] == ["gpt-5", "o3"]
+
+
+@pytest.mark.parametrize("by_variable", [True, False])
+async def test_what_stands_in_a_providers_place_names_its_models_as_it_likes(
+    by_variable: bool,
+) -> None:
     async with Endpoint() as endpoint:
-        endpoint.models = ["gpt-5", "gpt-4o-realtime", "text-embedding-3", "who-knows", "o3"]
+        endpoint.models = LISTED
         settings = {"providers": {"openai": provider(endpoint, api_key="k")}}
-        assert await names(settings, NOWHERE) == ["openai/gpt-5", "openai/o3"]
+        env = {"OPENAI_BASE_URL": endpoint.url, "OPENAI_API_KEY": "k", **NOWHERE}
+        found = await (names({}, env) if by_variable else names(settings, NOWHERE))
+        assert found == ["openai/gpt-5", "openai/o3", "openai/who-knows"]
 
 
 async def test_of_an_own_provider_all_models_are_kept() -> None:

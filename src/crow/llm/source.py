@@ -57,10 +57,18 @@ class Source:
         """True for this machine."""
         return urlsplit(self.url).hostname in ("localhost", "127.0.0.1", "::1")
 
-    @property
-    def is_public(self) -> bool:
-        """True for a provider that lists far more than can be talked with."""
-        return self.provider in PRESETS and not PRESETS[self.provider].is_local
+    def offers(self, model: str) -> bool:
+        """True for a model of its list that can be talked with, by its name.
+
+        Providers list all that they have: theirs must be known. Who stands at another address in
+        a provider's place (a gateway, `OPENAI_BASE_URL`) names models as he likes.
+        """
+        preset = PRESETS.get(self.provider)
+        if preset is None or preset.is_local:
+            return True
+        is_moved = self.url != preset.models_url.rstrip("/")
+        is_known = is_moved or model_info(self.provider, model).context_window is not None
+        return is_known and not NOT_FOR_TALK.search(model.lower())
 
 
 @frozen
@@ -73,10 +81,7 @@ class Listed:
 
 async def ask(source: Source) -> list[Listed]:
     """The models of one endpoint that can be talked with, as they are named here."""
-    found = await listed(source)
-    shown = [
-        each for each in found if not source.is_public or _is_for_talk(source.provider, each.model)
-    ]
+    shown = [each for each in await listed(source) if source.offers(each.model)]
     loaded = await _loaded(source) if shown else {}
     before = f"{source.provider}/" if source.provider else ""
     return [
@@ -148,9 +153,3 @@ async def _got(source: Source, url: str, patience: float) -> object:
         return None
     finally:
         await client.aclose()
-
-
-def _is_for_talk(provider: str, name: str) -> bool:
-    """True for a well-known model that answers in text; providers list all that they have."""
-    known = model_info(provider, name).context_window is not None
-    return known and not NOT_FOR_TALK.search(name.lower())

@@ -8,12 +8,16 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from crow import Agent, Answer, Ask, Command
+import pytest
+
+from crow import Agent, Answer, Ask, Command, ModelError
 from crow.core.errors import SessionError
 from crow.core.messages import Message
 from crow.core.session import Session, SessionInfo
 from crow.extensions.persistence import PersistenceHook
 from crow.testing import FakeEditor, ScriptedModel, call, text
+
+SHOWN = ("user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "notice")
 
 
 class Shelf:
@@ -137,3 +141,41 @@ async def test_commands_are_told_again_as_messages_of_their_own(tmp_path: Path) 
     texts, ids = zip(*said, strict=True)
     assert texts == ("/time", "It is noon.", "/time", "It is noon.", "Hi", "Hello.")
     assert len(set(ids)) == len(ids)
+
+
+@pytest.mark.parametrize("notices", [True, False])
+async def test_why_a_run_failed_is_shown_again_where_it_was(
+    tmp_path: Path, *, notices: bool
+) -> None:
+    error = ModelError("the quota is used up", kind="rate_limit")
+    first, later = FakeEditor(notices=notices), FakeEditor(notices=notices)
+    hooks = [PersistenceHook(tmp_path / "db")]
+    async with first.connected(Agent(llm=ScriptedModel(error, "Better."), hooks=hooks)):
+        session = await first.new_session(tmp_path)
+        await first.prompt(session, "Hi")
+        await first.prompt(session, "And now?")
+    async with later.connected(Agent(llm=ScriptedModel(), hooks=hooks)):
+        await later.connection.load_session(str(tmp_path), session)
+        told = [kind for each in later.updates() if (kind := each["sessionUpdate"]) in SHOWN]
+        failed = "notice" if notices else "agent_message_chunk"
+        user, said = "user_message_chunk", "agent_message_chunk"
+        assert told == [user, failed, user, said]
+        assert later.updates(failed)[0] == first.updates(failed)[0]
+
+
+async def test_what_a_cancelled_command_had_printed_is_shown_again(tmp_path: Path) -> None:
+    first, later = FakeEditor(), FakeEditor()
+    hooks = [PersistenceHook(tmp_path / "db")]
+    script = ScriptedModel(call("Bash", command="echo begun; sleep 60"))
+    async with first.connected(Agent(llm=script, hooks=hooks)):
+        session = await first.new_session(tmp_path)
+        running = asyncio.create_task(first.prompt(session, "Wait"))
+        await first.wire.until(lambda: "```\\nbegun" in str(first.cards()))
+        await first.connection.cancel(session)
+        assert (await running).stop_reason == "cancelled"
+    async with later.connected(Agent(llm=ScriptedModel(), hooks=hooks)):
+        await later.connection.load_session(str(tmp_path), session)
+        assert len(later.updates("tool_call")) == 1
+        assert later.updates("tool_call_update") == []
+        assert later.cards()[0]["content"] == first.cards()[0]["content"]
+        assert "begun" in str(later.cards()[0]["content"])

@@ -16,6 +16,7 @@ class Patient(ChildProcess):
     def __init__(self) -> None:
         super().__init__()
         self.heard = {1: b"", 2: b""}
+        self.complained = asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -25,14 +26,15 @@ class Patient(ChildProcess):
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         self.heard[fd] += data
+        if fd == 2:
+            self.complained.set()
 
 
 async def test_who_pauses_a_pipe_reads_nothing_of_it_until_it_is_resumed(tmp_path: Path) -> None:
     child = Patient()
     await child.start(["sh", "-c", "echo out; echo err >&2"], str(tmp_path), os.environ)
     await child.exited.wait()
-    while not child.heard[2]:
-        await asyncio.sleep(0)
+    await child.complained.wait()
     assert child.heard == {1: b"", 2: b"err\n"}
     assert not child.silent.is_set()
     child.output.resume_reading()

@@ -20,6 +20,12 @@ def message_id(session: Session, given: str = "") -> str:
     return f"{stands}.aside.{session.cache.get(ASIDES, 0)}"
 
 
+def next_id(message_id: str) -> str:
+    """The id of the message that comes after one."""
+    before, _, number = message_id.rpartition(".")
+    return f"{before}.{int(number) + 1}" if number.isdecimal() else message_id
+
+
 def end_run(session: Session) -> None:
     """A run has ended: what the next one says aside is another message."""
     session.cache[ASIDES] = session.cache.get(ASIDES, 0) + 1

@@ -11,7 +11,7 @@ from crow.acp.config_options import config_options
 from crow.acp.content import blocks_of, sent_as, to_blocks
 from crow.acp.jsonrpc import Message, as_object
 from crow.acp.limits import LONGEST_TEXT
-from crow.acp.message_ids import end_run, is_on, message_id
+from crow.acp.message_ids import end_run, is_on, message_id, next_id
 from crow.acp.prompts import Prompts
 from crow.acp.session_view import SessionView
 from crow.acp.tool_calls import ToolCalls, titled
@@ -69,6 +69,7 @@ class Projection:
         self._view = view
         self._prompts = prompts
         self._compactions = 0
+        self._next_id = ""
         self._seen = view.session.segment, len(view.session.messages)
 
     def updates(self, event: Event) -> list[Message]:
@@ -123,8 +124,14 @@ class Projection:
     # what was said
 
     def _id(self, given: str = "") -> str:
-        """The id of a message that is shown now; that of an earlier day's is its own."""
-        return message_id(self.session, given) if self._view.live else given
+        """The id of a message that is shown now; that of an earlier day's is its own.
+
+        What had none was shown as a part of the message that was to come next.
+        """
+        if self._view.live:
+            return message_id(self.session, given)
+        self._next_id = next_id(given) if given else self._next_id
+        return given or self._next_id
 
     def _message(self, kind: str, said: str, said_id: str) -> list[Message]:
         """A piece of a message; the whole of it where it is told again."""
@@ -146,6 +153,7 @@ class Projection:
         if self._view.caller:
             message = [self._order(event.message_id, blocks)]
         if not self._view.live:
+            self._next_id = next_id(event.message_id)
             return message
         self._seen = self.session.segment, len(self.session.messages) + 1
         if self._view.caller:
@@ -206,6 +214,7 @@ class Projection:
         from crow.acp.hook_actions import actions, trace_of
 
         updates = self.calls.ended(event)
+        self._next_id = next_id(self._next_id)
         trace = trace_of(self.session, self._view.subagent)
         if self._view.live and (done := list(actions(trace, event.call.id))):
             settled = updates[-1]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from crow.acp.content import to_blocks
-from crow.acp.jsonrpc import Message
+from crow.acp.jsonrpc import Message, as_object
 from crow.acp.limits import (
     bounded_block,
     bounded_changes,
@@ -216,6 +216,8 @@ class ToolCalls:
         """What is known of a call that has said more, and what is told of it."""
         if not event.text:
             return card, []
+        if is_command(card) and not self.live:
+            return replace(card, output=card.output + event.text), []
         if is_command(card):
             chunk: Message = terminal_update(card.call_id, "terminal_output_chunk")
             return replace(card, streamed=True), [{**chunk, "data": encoded(event.text)}]
@@ -240,7 +242,7 @@ class ToolCalls:
         ended = exit_status(outcome, result)
         if self.live:
             return {**terminal_update(card.call_id), "exitStatus": ended, "capabilities": None}
-        whole = {"output": {"data": encoded(result.text)}, "exitStatus": ended}
+        whole = {"output": {"data": encoded(card.output or printed(result))}, "exitStatus": ended}
         return {**self._terminal(card), **whole}
 
     def _terminal(self, card: ToolCallView) -> Message:
@@ -309,6 +311,13 @@ def fence(said: str) -> str:
     longest = max(map(len, re.findall("`{3,}", said)), default=2)
     marks = "`" * (longest + 1)
     return f"{marks}\n{said.rstrip(chr(10))}\n{marks}"
+
+
+def printed(result: ToolResult) -> str:
+    """What a command printed, to the last newline; where that is not known, its result."""
+    data = as_object(result.data)
+    streams = [each for name in ("stdout", "stderr") if isinstance(each := data.get(name), str)]
+    return "".join(streams) if streams else result.text
 
 
 def exit_status(outcome: Outcome, result: ToolResult) -> dict[str, Any]:

@@ -95,6 +95,8 @@ class Telling:
                 prompt = text_of(asked.get("content")) if asked else ""
                 text, thought = data.get("text", ""), data.get("thought", "")
                 self._add("aside", row, prompt=prompt, text=text, thought=thought)
+            case "ended":
+                self._add("aside", row, text=data["detail"])
             case _:
                 pass
 

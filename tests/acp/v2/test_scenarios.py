@@ -249,7 +249,7 @@ async def test_a_resumed_session_is_replayed_message_by_message_with_the_same_id
     def agent(*script: Any) -> Agent:
         return Agent(llm=ScriptedModel(*script), hooks=[PersistenceHook(tmp_path / "db")])
 
-    async with first.connected(agent(call("Bash", command="echo hi"), "Said.")):
+    async with first.connected(agent(call("Bash", command=r"printf 'hi\n\n'"), "Said.")):
         session = await first.new_session(tmp_path)
         await first.turn(session, "Run it")
     async with later.connected(agent("More.")):
@@ -262,7 +262,7 @@ async def test_a_resumed_session_is_replayed_message_by_message_with_the_same_id
         assert message["content"] == [{"type": "text", "text": "Said."}]
         assert message["messageId"] == first.updates("agent_message_chunk")[0]["messageId"]
         (terminal,) = later.terminals().values()
-        assert "hi" in terminal["text"]
+        assert terminal["text"] == "hi\n\n"
         assert terminal["exitStatus"] == {"exitCode": 0}
         assert later.cards()[0]["status"] == "completed"
         assert [m.get("id") for m in later.wire.received[-2:]][-1] == 1

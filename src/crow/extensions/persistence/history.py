@@ -11,10 +11,12 @@ from crow import Call, Message, ToolResult
 from crow.events import (
     Compacted,
     Event,
+    Notice,
     TextDelta,
     ThoughtDelta,
     ToolEnded,
     ToolPending,
+    ToolProgress,
     ToolStarted,
     UserMessage,
 )
@@ -170,6 +172,8 @@ class Replay:
                 yield plan_of(data)
             case "said":
                 yield from self._aside(data, f".said.{entry.seq}" if "text" in data else "")
+            case "ended":
+                yield Notice(data["detail"], data["severity"])
             case "hooks":
                 answers = [each for each in data["records"] if each.get("owner") == USER]
                 self._questions |= {each["call_id"] for each in answers if "call_id" in each}
@@ -217,6 +221,8 @@ class Replay:
         ended = ToolEnded(call, data["outcome"], result_of(data), data["duration"])
         yield from self._pending(call, data)
         self._open.pop(call.id, None)
+        if printed := data.get("printed"):
+            yield ToolProgress(call.id, printed)
         yield ended
 
     def _answer(self, message: Message) -> Iterator[Event]:

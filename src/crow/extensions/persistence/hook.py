@@ -21,6 +21,8 @@ from crow import (
     Context,
     Key,
     Message,
+    ModelError,
+    Reply,
     RequestContext,
     RunContext,
     Session,
@@ -45,7 +47,7 @@ from crow.events import (
 )
 from crow.extensions.persistence.archive import Archive, place_of
 from crow.extensions.persistence.lease import Piece, Sort
-from crow.extensions.persistence.record import finished, started
+from crow.extensions.persistence.record import LONGEST, finished, started
 from crow.extensions.persistence.session_log import SessionLog
 from crow.messages import user
 
@@ -380,7 +382,7 @@ class PersistenceHook:
             return None
         log.results[ctx.call.id] = ctx.result.content
         log.witness()
-        log.record("result", finished(ctx, ctx.result))
+        log.record("result", finished(ctx, ctx.result, log.printed.pop(ctx.call.id, "")))
         return self._note(ctx, log)
 
     @hook("after_turn", order=OUTERMOST)
@@ -406,6 +408,8 @@ class PersistenceHook:
         """Store what the run left; a run that could not be stored has failed."""
         log = await self._page(ctx.session)
         log.say(_aside(ctx))
+        if not log.trouble and (ending := _ending(ctx.reply)) is not None:
+            log.record("ended", ending)
         log.witness()
         if log.trouble:
             await self._retry(ctx, log)
@@ -433,6 +437,7 @@ class PersistenceHook:
             case ThoughtDelta(text):
                 return self._stream(ctx, log, "thought", log.count, text)
             case ToolProgress(call_id, text):
+                log.printed[call_id] = (log.printed.get(call_id, "") + text)[-LONGEST:]
                 return self._stream(ctx, log, "output", call_id, text)
             case UsageReported(last, _, context, window):
                 log.usage, log.anchor = last, len(ctx.session.messages)
@@ -538,3 +543,16 @@ def _aside(ctx: RunContext) -> Message | None:
     if ctx.stored or not answered:
         return None
     return ctx.sent if ctx.sent["content"] == ctx.prompt else user(ctx.prompt)
+
+
+def _ending(reply: Reply) -> dict[str, str] | None:
+    """What its user was told of a run that did not end by itself.
+
+    Where there is no model yet, another way to say so is the client's, and nothing has been said.
+    """
+    if isinstance(reply.error, ModelError) and reply.error.kind == "unconfigured":
+        return None
+    if reply.stop_reason == "error":
+        return {"severity": "error", "detail": reply.detail or "the run failed"}
+    by_itself = reply.stop_reason in ("end_turn", "cancelled") or not reply.detail
+    return None if by_itself else {"severity": "warning", "detail": reply.detail}

@@ -3,9 +3,10 @@
 Kinds: ``message``; ``answer`` (a tool message whose content is that of the result before it);
 ``carried`` (a message that a new segment begins with); ``segment``; ``started`` and ``result`` of a
 tool call; ``plan``; ``said`` (text that was shown and is in no message, with the ``prompt`` that it
-answers in the model's place); ``hooks``, what they did; ``usage``, the tokens of a request;
-``sent``, what was another in a request than in the one before (`LastRequest`); ``opened``, which
-machine took up a session that machines share, with its epoch, and from whom it was taken over.
+answers in the model's place); ``ended``, why a run ended that did not end by itself; ``hooks``,
+what they did; ``usage``, the tokens of a request; ``sent``, what was another in a request than in
+the one before (`LastRequest`); ``opened``, which machine took up a session that machines share,
+with its epoch, and from whom it was taken over.
 Readers keep and pass over kinds that they do not know.
 """
 
@@ -46,6 +47,7 @@ Kind = Literal[
     "result",
     "plan",
     "said",
+    "ended",
     "hooks",
     "usage",
     "sent",
@@ -140,8 +142,11 @@ def started(ctx: ToolContext) -> dict[str, Any]:
     return {"call_id": ctx.call.id, "args": ctx.args, **_shown(ctx)}
 
 
-def finished(ctx: ToolContext, result: ToolResult) -> dict[str, Any]:
-    """What came of a call, and what is needed to show it again: no file is kept whole."""
+def finished(ctx: ToolContext, result: ToolResult, printed: str) -> dict[str, Any]:
+    """What came of a call, and what is needed to show it again: no file is kept whole.
+
+    Of a call that did not come to its end that is what it had ``printed``.
+    """
     return {
         "call_id": ctx.call.id,
         "name": ctx.call.name,
@@ -154,6 +159,7 @@ def finished(ctx: ToolContext, result: ToolResult) -> dict[str, Any]:
         "data": shortened(result.data, LONGEST),
         "diffs": [asdict(diff) for diff in result.diffs],
         "places": [asdict(place) for place in result.locations],
+        **({"printed": printed} if printed and ctx.outcome == "cancelled" else {}),
     }
 
 

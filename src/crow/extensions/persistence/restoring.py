@@ -41,7 +41,7 @@ def restore(connection: Connection, session_id: str, tail: Tail) -> SessionLog |
     log.knows(stored["states"])
     log.waits_for(rows)
     last = next((each.kind for each in reversed(entries) if each.kind != "opened"), "")
-    if last != "said":
+    if last not in ("said", "ended"):
         _speak(log, pieces)
     if history.damaged:
         number = len(history.damaged)

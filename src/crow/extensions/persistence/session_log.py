@@ -81,8 +81,8 @@ class SessionLog:
     segment's first row; ``kept`` the first seq that is not in the tail. ``trouble`` says why
     nothing can be written; it is empty where all is well. ``error`` says that of a write that
     nobody waited for, and ``vanished`` that it found no session to write to. ``failure`` is the
-    trouble that ended the present run. ``said`` is text that was shown since the last message.
-    ``gone`` is a deleted session, ``timer`` hands over what waits. ``reaching`` is
+    trouble that ended the present run. ``said`` is text that was shown since the last message,
+    ``printed`` the end of what calls that run have shown. ``gone`` is a deleted session, ``timer`` hands over what waits. ``reaching`` is
     the seq of a message that waits, and whose text has streamed.
     """
 
@@ -103,6 +103,7 @@ class SessionLog:
     failure: str = ""
     notices: list[str] = field(default_factory=list[str])
     said: list[str] = field(default_factory=list[str])
+    printed: dict[str, str] = field(default_factory=dict[str, str])
     waiting: dict[int, Row] = field(default_factory=dict[int, Row])
     fields: Fields = field(default_factory=dict[str, "str | int | None"])
     states: dict[str, str] = field(default_factory=dict[str, str])

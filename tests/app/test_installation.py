@@ -89,6 +89,28 @@ def test_any_one_of_them_can_be_taken_out_and_the_rest_answers(
     assert "What stands here." in ended.stdout
 
 
+COMMANDS = {
+    "mcp": [("mcp", "list")],
+    "sandbox": [("config",)],
+    "shell_hooks": [("hooks", "test", "Stop")],
+    "presence": [("sessions",)],
+}
+"""What of the command line asks an extension by itself."""
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.slow
+def test_commands_say_that_theirs_is_not_there(installation: Path, crow: Run, name: str) -> None:
+    take_out(installation, name)
+    for argv in COMMANDS[name]:
+        ended = crow(*argv)
+        if ended.returncode:
+            [said] = ended.stderr.splitlines()
+            assert said == f"crow: the extension {name} is not installed, whose command this is"
+        else:
+            assert ended.stderr == ""
+
+
 @pytest.mark.slow
 def test_without_the_permissions_nothing_runs_but_where_the_user_has_disabled_them(
     installation: Path, crow: Run, home: Path

@@ -122,8 +122,11 @@ def _told(row: Row, out: Output) -> str:
 def confinement(settings: Settings) -> str:
     """What holds commands here, in a few words."""
     from crow.app.sandbox import sandbox_of
-    from crow.extensions.sandbox.finder import Finder
 
+    try:
+        from crow.extensions.sandbox.finder import Finder
+    except ModuleNotFoundError:
+        return "NO SANDBOX: the extension sandbox is not installed"
     wanted = sandbox_of(settings)
     if not wanted.enabled:
         return f"no sandbox: it is switched off ({wanted.off})"

@@ -82,8 +82,9 @@ class SessionLog:
     nothing can be written; it is empty where all is well. ``error`` says that of a write that
     nobody waited for, and ``vanished`` that it found no session to write to. ``failure`` is the
     trouble that ended the present run. ``said`` is text that was shown since the last message,
-    ``printed`` the end of what calls that run have shown. ``gone`` is a deleted session, ``timer`` hands over what waits. ``reaching`` is
-    the seq of a message that waits, and whose text has streamed.
+    ``printed`` the end of what calls that run have shown. ``gone`` is a deleted session, ``timer``
+    hands over what waits. ``reaching`` is the seq of a message that waits, and whose text has
+    streamed.
     """
 
     session: Session

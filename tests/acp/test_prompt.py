@@ -233,6 +233,19 @@ async def test_plan_usage_and_title_reach_the_client(tmp_path: Path) -> None:
         ("Write", "pending"),
     ]
     assert title["title"] == "Fix the failing test please"
+
+
+async def test_a_title_has_the_words_of_the_prompt_and_nothing_of_what_was_added(
+    tmp_path: Path,
+) -> None:
+    editor = FakeEditor()
+    gone = {"type": "resource_link", "uri": "file:///gone/none.txt", "name": "none.txt"}
+    picture = {"type": "image", "mimeType": "image/png", "data": "aGk="}
+    async with editor.connected(Agent(llm=ScriptedModel("a", "b"))):
+        await editor.prompt(await editor.new_session(tmp_path), "Look at", gone)
+        await editor.prompt(await editor.new_session(tmp_path), "One", picture, "two")
+    titles = [told["title"] for told in editor.updates("session_info_update")]
+    assert titles == ["Look at @/gone/none.txt", "One two"]
     assert reply.usage is not None
     assert reply.usage.total_tokens == 100
 

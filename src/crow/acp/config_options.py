@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -140,7 +141,8 @@ def modes(agent: Agent, session: Session) -> list[Mode]:
     known = agent.modes_of(session)
     offered = list(known.values())
     if offered and session.mode not in known:
-        offered.insert(0, Mode(session.mode, session.mode.replace("_", " ").capitalize()))
+        words = re.sub("(?<=[a-z])(?=[A-Z])", " ", session.mode.replace("_", " "))
+        offered.insert(0, Mode(session.mode, words.capitalize()))
     return offered
 
 

@@ -21,6 +21,7 @@ from crow.core.messages import Message as Said
 AUDIO_FORMATS = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav", "vnd.wave": "wav", "mp4": "m4a"}
 
 LINK = "resource_link"
+GONE = "there is no such file"
 OPENING = "([{<\"'`"
 
 
@@ -98,7 +99,7 @@ def _link(uri: str, name: str) -> str:
         is_there = Path(path).exists()
     except OSError:
         is_there = False
-    return f"@{where}" if is_there else f"@{where} (there is no such file)"
+    return f"@{where}" if is_there else f"@{where} ({GONE})"
 
 
 def path_of(uri: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from crow.acp.content import GONE
 from crow.acp.jsonrpc import AUTH_REQUIRED, INTERNAL_ERROR, Message
 from crow.core.errors import ModelError
 from crow.core.events import Notice
@@ -75,7 +76,8 @@ def tokens(usage: Usage) -> Message:
 
 def title_of(prompt: Content) -> str:
     """A title for a session that has none: the beginning of its first prompt."""
-    words = " ".join(text_of(prompt).split())
+    parts = [prompt] if isinstance(prompt, str) else [text_of([part]) for part in prompt]
+    words = " ".join(" ".join(parts).replace(f" ({GONE})", "").split())
     return words if len(words) <= TITLE else words[: TITLE - 1].rstrip() + "…"
 
 

@@ -233,6 +233,8 @@ async def test_plan_usage_and_title_reach_the_client(tmp_path: Path) -> None:
         ("Write", "pending"),
     ]
     assert title["title"] == "Fix the failing test please"
+    assert reply.usage is not None
+    assert reply.usage.total_tokens == 100
 
 
 async def test_a_title_has_the_words_of_the_prompt_and_nothing_of_what_was_added(
@@ -246,8 +248,6 @@ async def test_a_title_has_the_words_of_the_prompt_and_nothing_of_what_was_added
         await editor.prompt(await editor.new_session(tmp_path), "One", picture, "two")
     titles = [told["title"] for told in editor.updates("session_info_update")]
     assert titles == ["Look at @/gone/none.txt", "One two"]
-    assert reply.usage is not None
-    assert reply.usage.total_tokens == 100
 
 
 async def test_retries_and_warnings_are_notices_where_the_client_shows_them(tmp_path: Path) -> None:

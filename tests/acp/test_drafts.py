@@ -300,6 +300,23 @@ async def test_a_sub_agent_that_is_cancelled_is_told_of_as_such(tmp_path: Path) 
     assert states[-1]["stopReason"] == "cancelled"
 
 
+async def test_a_sub_agent_can_be_cancelled_by_itself_and_its_caller_goes_on(
+    tmp_path: Path,
+) -> None:
+    editor = FakeEditor(drafts={"subagents": {}})
+    async with editor.connected(tasks(call("Bash", command="sleep 60"), "I go on alone.")):
+        session = await editor.new_session(tmp_path)
+        turn = asyncio.create_task(editor.prompt(session, "How long is a.py?"))
+        await editor.wire.until(lambda: ("Bash", "in_progress") in statuses(editor))
+        opened = editor.updates("subagent_update", session)[0]
+        assert opened["capabilities"] == {"cancel": {}}
+        await editor.cancel(opened["sessionId"])
+        assert (await turn).stop_reason == "end_turn"
+        (_, closed) = editor.updates("subagent_update", session)
+        assert editor.text(session) == "I go on alone."
+    assert (closed["state"]["stopReason"], closed["capabilities"]) == ("cancelled", None)
+
+
 async def test_without_that_a_sub_agents_calls_stand_beside_its_callers(tmp_path: Path) -> None:
     editor = FakeEditor()
     async with editor.connected(tasks(call("Bash", command="echo 7"), "Seven.", "Seven lines.")):

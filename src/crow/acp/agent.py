@@ -165,13 +165,24 @@ class AcpAgent:
             await session.client.update(session.id, TitleChanged(session.title))
 
     async def cancel(self, params: Message) -> None:
-        """End what runs and what waits in a session; nothing where there is none."""
-        session = self.agent.sessions.get(params["sessionId"])
-        editor = self._editors.get(params["sessionId"])
+        """End what runs and what waits in a session, or what one sub-agent does; else nothing."""
+        session = work = self.agent.sessions.get(params["sessionId"])
+        if session is None:
+            session, work = self._hired(params["sessionId"])
+        editor = None if session is None else self._editors.get(session.id)
         if editor is not None:
             editor.introduce()
-        if session is not None and self.access.has(session, editor):
-            self.agent.cancel(session)
+        if session is not None and work is not None and self.access.has(session, editor):
+            self.agent.cancel(work)
+
+    def _hired(self, subagent: str) -> tuple[Session | None, Session | None]:
+        """The session of a person for whom a sub-agent works, and that of the sub-agent."""
+        from crow.acp.subagents import hired
+
+        for session in self.agent.sessions.values():
+            if (known := hired(session, subagent)) is not None:
+                return session, known[0]
+        return None, None
 
     async def steer(self, params: Message) -> Message:
         """Say something to a run that is on; the model reads it with its next request."""

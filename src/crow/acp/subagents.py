@@ -1,7 +1,7 @@
 """Sub-agents as sessions of their own, for clients that show such, as the draft has them.
 
 The session that a sub-agent works for is told that it is there and how far it is; what it says and
-does is told under its own id. A client can do nothing with it but watch.
+does is told under its own id. A client can watch it, and end what it does (``session/cancel``).
 """
 
 from __future__ import annotations
@@ -88,14 +88,14 @@ class Subagent:
         about: Message = {"title": session.title, "description": session.agent_type}
         link = {"claudeCode": {"parentToolUseId": self._call}} if self._call else {}
         known = {name: value for name, value in about.items() if value}
-        return self._changed(
-            state={"state": "running"}, **known, **({"_meta": link} if link else {})
-        )
+        told = {**known, "capabilities": {"cancel": {}}, **({"_meta": link} if link else {})}
+        return self._changed(state={"state": "running"}, **told)
 
     def _ended(self, event: RunEnded) -> Told:
         reply = Reply("", event.stop_reason, {}, self._session, event.detail)
         (ended,) = self.projection.state.idle(reply)
-        return self._changed(state={k: v for k, v in ended.items() if k != "sessionUpdate"})
+        state = {k: v for k, v in ended.items() if k != "sessionUpdate"}
+        return self._changed(state=state, capabilities=None)
 
     def _changed(self, **fields: object) -> Told:
         told = {"sessionUpdate": "subagent_update", "sessionId": self._session.id, **fields}

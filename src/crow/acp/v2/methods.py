@@ -99,7 +99,7 @@ class Methods:
         session = self.acp_agent.agent.sessions.get(params["sessionId"])
         if session is not None:
             self._version.prompts.call_off(session)
-            await self.acp_agent.cancel(params)
+        await self.acp_agent.cancel(params)
 
     async def _work(
         self, session: Session, editor: AcpClient, content: Content, prompt: Prompt

@@ -7,7 +7,10 @@ import os
 from pathlib import Path
 from typing import cast
 
-from crow.process import ChildProcess
+import pytest
+from tests.tools.test_bash import demand_gone
+
+from crow.process import ChildProcess, run
 
 
 class Patient(ChildProcess):
@@ -42,3 +45,26 @@ async def test_who_pauses_a_pipe_reads_nothing_of_it_until_it_is_resumed(tmp_pat
     assert child.heard[1] == b"out\n"
     assert child.output.is_closing()
     child.close()
+
+
+async def test_a_program_is_run_to_its_end_with_what_it_reads_and_prints(tmp_path: Path) -> None:
+    line = "cat; pwd; echo why >&2; exit 3"
+    done = await run(["sh", "-c", line], cwd=tmp_path, stdin=b"read\n" * 100_000)
+    assert done.out == b"read\n" * 100_000 + f"{tmp_path.resolve()}\n".encode()
+    assert (done.code, done.err, done.complaint) == (3, b"why\n", "why")
+
+
+@pytest.mark.parametrize("by", ["time", "cancel"])
+async def test_nothing_stays_of_a_program_that_nobody_waits_for(tmp_path: Path, by: str) -> None:
+    os.mkfifo(tmp_path / "pids")
+    line = "sleep 3600 & echo $! $$ > pids; wait"
+    running = asyncio.create_task(
+        run(["sh", "-c", line], cwd=tmp_path, timeout=2.0 if by == "time" else None)
+    )
+    pids = (await asyncio.to_thread((tmp_path / "pids").read_text)).split()
+    if by == "cancel":
+        running.cancel()
+    with pytest.raises((TimeoutError, asyncio.CancelledError)):
+        await running
+    for pid in pids:
+        await demand_gone(int(pid))

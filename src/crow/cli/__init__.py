@@ -69,7 +69,7 @@ def complain(out: Output, error: Exception, status: int, text: str = "") -> int:
 def missing(error: Exception) -> str:
     """That a built-in extension is not there, whose command was called; empty for all else."""
     name = error.name or "" if isinstance(error, ModuleNotFoundError) else ""
-    _, _, extension = name.partition(f"{__package__.partition('.')[0]}.extensions.")
+    _, _, extension = name.partition("crow.extensions.")
     known = extension.partition(".")[0]
     return f"the extension {known} is not installed, whose command this is" if known else ""
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 LONGEST = 30_000
 """Letters of a command's output that the model is told."""
+LISTING = ("git", "-c", "core.fsmonitor=false", "ls-files", "-zco", "--exclude-standard")
 UNOFFERED = ("dontAsk", "bypassPermissions")
 """Modes that no key leads to: they ask nobody."""
 
@@ -123,16 +124,11 @@ class Conversing:
 
     async def _files(self) -> list[str]:
         """The files of the project, as git knows them."""
+        from crow.process import run
+
         with suppress(OSError):
-            git = await asyncio.create_subprocess_exec(
-                *("git", "-c", "core.fsmonitor=false", "ls-files", "-zco", "--exclude-standard"),
-                cwd=self.session.cwd,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
-            )
-            printed, _ = await git.communicate()
-            return [os.fsdecode(path) for path in printed.split(b"\0") if path]
+            done = await run(LISTING, cwd=self.session.cwd)
+            return [os.fsdecode(path) for path in done.out.split(b"\0") if path]
         return []
 
     async def run_command(self, command: str, tab: Tab) -> None:

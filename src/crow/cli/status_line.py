@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
-import signal
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -93,27 +91,20 @@ class StatusLine:
 
     async def _printed(self) -> list[str]:
         """What the command prints; nothing where it fails."""
+        from crow.process import run
+
         session = self._session
         try:
-            process = await asyncio.create_subprocess_exec(
-                *("sh", "-c", self._wanted["command"]),
+            done = await run(
+                ["sh", "-c", self._wanted["command"]],
                 cwd=session.cwd,
                 env={**self._agent.environment(), "CLAUDE_PROJECT_DIR": session.cwd},
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
-                start_new_session=True,
+                stdin=json.dumps(self._told(), default=str).encode(),
+                timeout=LONGEST,
             )
-        except OSError:
-            return []
-        try:
-            told = json.dumps(self._told(), default=str).encode()
-            said, _ = await asyncio.wait_for(process.communicate(told), LONGEST)
         except (TimeoutError, OSError):
             return []
-        finally:
-            end(process)
-        text = said[:LARGEST].decode(errors="replace") if process.returncode == 0 else ""
+        text = "" if done.code else done.out[:LARGEST].decode(errors="replace")
         blanks = " " * self._wanted.get("padding", 0)
         return [f"{blanks}{painted(line)}" for line in text.rstrip().split("\n")[:LINES] if line]
 
@@ -178,11 +169,3 @@ def painted(line: str) -> str:
     """A line with its looks, and without anything else that a terminal would obey."""
     parts = LOOKS.split(line)
     return "".join(part if LOOKS.fullmatch(part) else clean(part) for part in parts)
-
-
-def end(process: asyncio.subprocess.Process) -> None:
-    """End a command that takes too long, with all that it has started."""
-    if process.returncode is not None:
-        return
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)

@@ -20,6 +20,7 @@ from pathlib import Path
 from crow.extensions.container import Container, ContainerHook
 from crow.fleet.containers import Kinds, kind_of, named
 from crow.fleet.task import FleetError, Workspace
+from crow.process import run
 
 LONGEST = 16 * 2**20
 """Bytes of a patch; what has changed more than that does not move with its session."""
@@ -172,21 +173,17 @@ class Place:
         own = ("--git-dir", self._git_dir, "--work-tree", str(folder))
         where = own if self._git_dir and folder == self.folder else ()
         try:
-            program = await asyncio.create_subprocess_exec(
-                *("git", *QUIET, *where, *args),
+            done = await run(
+                ["git", *QUIET, *where, *args],
                 cwd=folder,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
                 env={**os.environ, "GIT_TERMINAL_PROMPT": "0", **(env or {})},
+                stdin=stdin,
             )
         except OSError as error:
             raise FleetError(f"git {args[0]} in {folder}: {error}") from error
-        out, err = await program.communicate(stdin)
-        if program.returncode:
-            said = err.decode(errors="replace").strip().splitlines() or ["it failed"]
-            raise FleetError(f"git {args[0]} in {folder}: {said[-1]}")
-        return out
+        if done.code:
+            raise FleetError(f"git {args[0]} in {folder}: {done.complaint}")
+        return done.out
 
 
 def _remove(folder: Path) -> None:

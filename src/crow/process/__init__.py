@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from crow.process.child import each_process as each_process
     from crow.process.child import python_cache_env as python_cache_env
     from crow.process.environment import is_secret as is_secret
+    from crow.process.finished import Finished as Finished
+    from crow.process.finished import run as run
     from crow.process.mark import MARK as MARK
     from crow.process.mark import limit_of as limit_of
     from crow.process.mark import mark_of as mark_of
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 _ROOMS = {
     "crow.process.child": "ChildProcess each_process python_cache_env",
     "crow.process.environment": "is_secret",
+    "crow.process.finished": "Finished run",
     "crow.process.mark": "MARK limit_of mark_of",
     "crow.process.reaper": "ProcessReaper",
 }

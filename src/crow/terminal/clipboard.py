@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import tempfile
 from contextlib import suppress
+
+from crow.process import run
 
 COMMANDS = (
     ("wl-paste", "--no-newline", "--type", "image/png"),
@@ -30,15 +31,5 @@ async def picture_in_clipboard() -> str:
 
 async def _printed(command: tuple[str, ...]) -> bytes:
     with suppress(OSError, TimeoutError):
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-        )
-        try:
-            return (await asyncio.wait_for(process.communicate(), LONGEST))[0]
-        finally:
-            if process.returncode is None:
-                process.kill()
+        return (await run(command, timeout=LONGEST)).out
     return b""

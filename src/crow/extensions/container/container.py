@@ -11,6 +11,7 @@ from string import Template
 from typing import Protocol
 
 from crow import CrowError
+from crow.process import Finished, run
 
 POLL = 0.5
 LONGEST = 300
@@ -190,12 +191,11 @@ def _substituted(what: str, text: str, values: Mapping[str, str]) -> str:
 
 async def _run(argv: Sequence[str], stdin: str = "") -> str:
     """What a command prints. Raises `ContainerError` where it fails."""
-    code, out, err = await _ended(argv, stdin)
-    if code:
-        last = (err or out).strip().splitlines()[-1:] or ["it said nothing"]
-        told = f"{shlex.join(argv)[:LONGEST]}: exit code {code}: {last[0][:LONGEST]}"
-        raise ContainerError(told)
-    return out
+    done = await _ended(argv, stdin)
+    if done.code:
+        why = f"exit code {done.code}: {done.complaint[:LONGEST]}"
+        raise ContainerError(f"{shlex.join(argv)[:LONGEST]}: {why}")
+    return done.out.decode(errors="replace")
 
 
 async def _said(argv: Sequence[str]) -> str:
@@ -207,16 +207,8 @@ async def _said(argv: Sequence[str]) -> str:
     return ""
 
 
-async def _ended(argv: Sequence[str], stdin: str) -> tuple[int, str, str]:
+async def _ended(argv: Sequence[str], stdin: str) -> Finished:
     try:
-        process = await asyncio.create_subprocess_exec(
-            *argv,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-        )
+        return await run(argv, stdin=stdin.encode())
     except (OSError, ValueError) as error:
         raise ContainerError(f"{shlex.join(argv)[:LONGEST]}: {error}") from error
-    out, err = await process.communicate(stdin.encode())
-    return process.returncode or 0, out.decode(errors="replace"), err.decode(errors="replace")

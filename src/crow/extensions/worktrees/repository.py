@@ -12,10 +12,12 @@ import shutil
 from pathlib import Path
 
 from crow import HookError
+from crow.process import run
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 INCLUDE = ".worktreeinclude"
 BRANCH = "worktree-"
+BATCH = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false")
 
 
@@ -129,18 +131,9 @@ async def git(cwd: Path | str, *words: str, fails: bool = False) -> str:
     """What git says; raises `WorktreeError` with its last line unless it may fail."""
     env = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
     try:
-        process = await asyncio.create_subprocess_exec(
-            *("git", *QUIET, *words),
-            cwd=cwd,
-            env=env | {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"},
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
+        done = await run(["git", *QUIET, *words], cwd=cwd, env=env | BATCH)
     except OSError as error:
         raise WorktreeError(f"git cannot be run: {error.strerror}") from None
-    out, err = await process.communicate()
-    if process.returncode and not fails:
-        said = err.decode(errors="replace").strip().splitlines() or ["it failed"]
-        raise WorktreeError(f"git {words[0]}: {said[-1]}")
-    return os.fsdecode(out).rstrip("\n")
+    if done.code and not fails:
+        raise WorktreeError(f"git {words[0]}: {done.complaint}")
+    return os.fsdecode(done.out).rstrip("\n")

@@ -288,7 +288,7 @@ class AcpAgent:
     def _move(self, session: Session, editor: AcpClient, params: Message) -> None:
         """Let what the client names now hold in a session that is open."""
         session.directories = place(params)["directories"]
-        session.cache[CLIENT_SERVERS] = editor.mcp_servers
+        CLIENT_SERVERS.set(session, editor.mcp_servers)
 
     def opened(self, session: Session, editor: AcpClient, fields: Message) -> Result:
         """The answer that makes a session known; commands and held events follow it."""

@@ -16,7 +16,7 @@ def trace_of(session: Session, subagent: str) -> Trace:
     """The record of a session, or of a sub-agent at work in it; an empty one where it is gone."""
     if not subagent:
         return session.trace
-    found = session.cache.get(SUBAGENTS, {}).get(subagent)
+    found = (SUBAGENTS.get(session) or {}).get(subagent)
     return found.trace if found is not None else Trace()
 
 

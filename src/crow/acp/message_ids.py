@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from crow.core.session import Run, Session
+from crow.core.session import Key, Run, Session
 
-ASIDES = "acp.asides"
+ASIDES: Key[int] = Key("acp.asides")
 
 
 def message_id(session: Session, given: str = "") -> str:
@@ -17,7 +17,7 @@ def message_id(session: Session, given: str = "") -> str:
     run = at_work(session)
     if run is None or run.stored:
         return stands
-    return f"{stands}.aside.{session.cache.get(ASIDES, 0)}"
+    return f"{stands}.aside.{ASIDES.get(session) or 0}"
 
 
 def next_id(message_id: str) -> str:
@@ -28,7 +28,7 @@ def next_id(message_id: str) -> str:
 
 def end_run(session: Session) -> None:
     """A run has ended: what the next one says aside is another message."""
-    session.cache[ASIDES] = session.cache.get(ASIDES, 0) + 1
+    ASIDES.set(session, (ASIDES.get(session) or 0) + 1)
 
 
 def at_work(session: Session) -> Run | None:

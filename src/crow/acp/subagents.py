@@ -88,7 +88,8 @@ class Subagent:
         about: Message = {"title": session.title, "description": session.agent_type}
         link = {"claudeCode": {"parentToolUseId": self._call}} if self._call else {}
         known = {name: value for name, value in about.items() if value}
-        told = {**known, "capabilities": {"cancel": {}}, **({"_meta": link} if link else {})}
+        told: Message = {**known, "capabilities": {"cancel": {}}}
+        told |= {"_meta": link} if link else {}
         return self._changed(state={"state": "running"}, **told)
 
     def _ended(self, event: RunEnded) -> Told:

@@ -16,7 +16,7 @@ LONGEST = 8192
 def note_trace(params: Message, session: Session) -> None:
     """Let hooks and tools of a session find the trace context of a prompt, where it has one."""
     if context := trace_context(params):
-        session.cache[TRACE_CONTEXT] = context
+        TRACE_CONTEXT.set(session, context)
 
 
 def trace_context(params: Message) -> dict[str, str]:

@@ -69,7 +69,7 @@ async def connected(
     options: argparse.Namespace, out: Output, name: str | None = None
 ) -> AsyncGenerator[list[Server]]:
     """All servers, or the one of this name, each of them there or failed."""
-    from crow.extensions.mcp.hook import KEY
+    from crow.extensions.mcp.hook import HELD
 
     agent, hook = hook_of(options, out)
     hook.only = None if name is None else frozenset({name})
@@ -82,7 +82,7 @@ async def connected(
         await asyncio.gather(*(server.settled() for server in found))
         yield found
         if servers is not None:
-            session.cache.pop(KEY, None)
+            HELD.pop(session)
             await servers.aclose()
 
 

@@ -11,6 +11,7 @@ from crow.keys import GIVEN_MODE
 from crow.tools import ToolKind
 
 NAME = "questions"
+OFFERED: Key[bool] = Key(NAME)
 BEFORE: Key[str] = Key("questions.before")
 """The mode before planning; not stored: a later start need not have it of the same settings."""
 PLAN, ACCEPT, DEFAULT = "plan", "acceptEdits", "default"
@@ -65,11 +66,11 @@ class QuestionsHook:
     async def before_run(self, ctx: RunContext) -> None:
         """Offer the tools, and keep them then: every change of them is paid for again."""
         session = ctx.session
-        if NAME in session.cache or not (self.always or session.mode == PLAN):
+        if OFFERED.get(session) or not (self.always or session.mode == PLAN):
             return
         if session.parent is not None or not getattr(ctx.client, "answers", True):
             return
-        session.cache[NAME] = True
+        OFFERED.set(session, True)
         for tool in tools_for(plans=PLAN in ctx.agent.modes_of(session)):
             if ctx.agent.tool(tool.name, session) is None:
                 session.add_tool(tool)

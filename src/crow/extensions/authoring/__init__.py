@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crow import frozen
+from crow import Key, frozen
 from crow.messages import text_of
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["AuthoringHook"]
 
 NAME = "authoring"
+AUTHOR: Key[Author] = Key(NAME)
 SKILL = "crow-extensions"
 SKILLS = Path(__file__).parent / "skills"
 MENTIONED = re.compile(r"(?<![\w./-])(crow|extensions?|hooks?)(?![\w/]|\.\w)", re.IGNORECASE)
@@ -65,7 +66,7 @@ class AuthoringHook:
         prompt, known = text_of(ctx.prompt), NAME in ctx.session.state
         if not (known or self.always or MENTIONED.search(prompt)):
             return
-        author: Author | None = ctx.cache.get(NAME) or self._begin(ctx)
+        author = AUTHOR.get(ctx) or self._begin(ctx)
         if author is not None and (SKILL in prompt or not ctx.session.messages):
             author.offer(ctx)
 
@@ -77,7 +78,7 @@ class AuthoringHook:
         from crow.extensions.authoring.author import TOOL, Author
 
         skills.add_folder(SKILLS, ctx.session)
-        author = ctx.cache[NAME] = Author(SKILLS / SKILL, self._proposals)
+        author = AUTHOR.set(ctx, Author(SKILLS / SKILL, self._proposals))
         ctx.session.use(author, name=NAME)
         if ctx.state.setdefault(TOOL, False):
             author.offer(ctx)

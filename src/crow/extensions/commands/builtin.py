@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from crow import Answer, Command
+from crow import Answer, Command, Key
 from crow.keys import INSTRUCTION_FILES, PROMPT_CACHE
 from crow.messages import is_prompt, weight
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from crow import Agent, CommandContext, Message, Session
     from crow.messages import ToolSpec
 
-REQUEST = "commands request"
+REQUEST: Key[tuple[list[Message], list[ToolSpec]]] = Key("commands request")
 CHARACTERS = 4
 SYSTEM = "system prompt"
 DEFAULT = "default"
@@ -108,7 +108,7 @@ async def mode(ctx: CommandContext) -> Answer:
 async def context(ctx: CommandContext) -> Answer:
     """Show what fills the model's window, about."""
     count = await ctx.get_token_count()
-    head, tools = ctx.cache.get(REQUEST, ([], ctx.agent.tool_specs(ctx.session)))
+    head, tools = REQUEST.get(ctx) or ([], ctx.agent.tool_specs(ctx.session))
     sizes = [(name, size // CHARACTERS) for name, size in _sizes(ctx.session, head, tools)]
     total = max(count["total_tokens"], 0 if ctx.session.usage else sum(n for _, n in sizes))
     window = count["context_window"]

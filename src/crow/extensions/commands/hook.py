@@ -17,6 +17,7 @@ from crow import (
     Command,
     ConfigContext,
     CrowError,
+    Key,
     ModelError,
     frozen,
     hook,
@@ -43,7 +44,8 @@ if TYPE_CHECKING:
     from crow.project import Brought
 
 FOLDERS = (Path(".crow", "commands"), Path(".claude", "commands"))
-MODEL = "commands model"
+MODEL: Key[tuple[RunContext | None, str]] = Key("commands model")
+INDEX: Key[CommandIndex] = Key("commands")
 CommandFolder = tuple[Path, Scope, Plugin | None, str]
 """A folder, whose it is, and the plugin or the other agent that it belongs to."""
 
@@ -186,16 +188,16 @@ class CommandsHook:
     @hook("before_llm_request", order=LAST)
     def before_llm_request(self, ctx: TurnContext) -> None:
         """Ask the model that a command names; remember what a request begins with."""
-        run, model = ctx.cache.get(MODEL, (None, None))
+        run, model = MODEL.get(ctx) or (None, None)
         if run is ctx.run:
             ctx.model = model
         head = ctx.messages[:1]
         is_system = bool(head) and head[0]["role"] in ("system", "developer")
-        ctx.cache[REQUEST] = (head if is_system else [], ctx.tools)
+        REQUEST.set(ctx, (head if is_system else [], ctx.tools))
 
     async def _refresh(self, ctx: Context) -> bool:
         """Offer what the files say now; True where that is something else than before."""
-        index: CommandIndex = ctx.cache.setdefault(self.name, CommandIndex())
+        index = INDEX.setdefault(ctx, CommandIndex())
         places = list(self._places(ctx.cwd))
         now = stamps(folder for folder, *_ in places)
         is_late = index.left_out is not None and is_trusted(index.left_out)
@@ -286,7 +288,7 @@ class CommandsHook:
         except CrowError as error:
             return Answer(f"/{recipe.name} was not run: {error}")
         if recipe.model is not None:
-            ctx.cache[MODEL] = (ctx.run, recipe.model)
+            MODEL.set(ctx, (ctx.run, recipe.model))
         return prompt
 
 

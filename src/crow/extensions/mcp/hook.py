@@ -26,6 +26,7 @@ from crow import (
     Command,
     CommandContext,
     Context,
+    Key,
     RunContext,
     Session,
     SessionContext,
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from crow.extensions.mcp.servers import Servers
     from crow.project import Brought
 
-KEY = "mcp.servers"
+HELD: Key[Held] = Key("mcp.servers")
 LONGEST_WAIT = 24 * 3600.0
 """Seconds of a hook that waits: each server has a limit of its own."""
 CHANGED = "mcp: the definition of a tool has changed"
@@ -161,12 +162,12 @@ class McpHook:
         """At the end no server is left, whoever forgot to close a session."""
         yield
         sessions = [host] if isinstance(host, Session) else host.sessions.values()
-        left = [session.cache.pop(KEY, None) for session in sessions]
+        left = [HELD.pop(session) for session in sessions]
         await asyncio.gather(*(held.aclose() for held in left if held is not None))
 
     def brings_tools(self, session: Session) -> bool:
         """True where servers may bring tools in the middle of a session."""
-        held: Held | None = session.root.cache.get(KEY)
+        held = HELD.get(session.root)
         return held is not None and held.servers is not None
 
     def mentions(self, session: Session) -> list[str]:
@@ -199,7 +200,7 @@ class McpHook:
 
     def _held(self, session: Session) -> Held | None:
         """What a session holds, as long as it is what the session should have."""
-        held: Held | None = session.cache.get(KEY)
+        held = HELD.get(session)
         is_right = held is not None and held.by is self and held.named == _wanted(session)
         return held if is_right else None
 
@@ -208,7 +209,7 @@ class McpHook:
         session = ctx.session.root
         if (held := self._held(session)) is not None:
             return held.servers
-        named, held = _wanted(session), session.cache.get(KEY)
+        named, held = _wanted(session), HELD.get(session)
         own = SessionContext(cast("Agent", session.agent), session)
         own.owner = ctx.owner
         every, problems = self._found(named)
@@ -223,7 +224,7 @@ class McpHook:
         if found and servers is None:
             await asyncio.to_thread(import_module, "crow.extensions.mcp.servers")
             servers = self._started(own, found)
-        session.cache[KEY] = Held(self, named, found, servers)
+        HELD.set(session, Held(self, named, found, servers))
         return servers
 
     def described(self) -> list[Description]:
@@ -244,7 +245,7 @@ class McpHook:
 
     def servers_in(self, session: Session) -> Servers | None:
         """The servers of a session; None where it has none."""
-        held: Held | None = session.root.cache.get(KEY)
+        held = HELD.get(session.root)
         return None if held is None else held.servers
 
     def own_servers(
@@ -408,7 +409,7 @@ def _lent(session: Session) -> dict[str, object]:
 async def _list(ctx: CommandContext) -> Answer:
     from crow.extensions.mcp.command import listed
 
-    held: Held | None = ctx.session.root.cache.get(KEY)
+    held = HELD.get(ctx.session.root)
     return await listed(None if held is None else held.servers, ctx.args)
 
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from crow import Completion, Context, ModelError, Request
+from crow import Completion, Context, Key, ModelError, Request
 from crow.extensions.mcp.failure import Refused, plain
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PURPOSE = "sampling"
 """The word for another model than the conversation's, in the settings' ``purposes``."""
 ONCE, ALWAYS, DENY = "Allow", "Allow for this session", "Deny"
-ALLOWED = "mcp.sampling"
+ALLOWED: Key[set[str]] = Key("mcp.sampling")
 EXCERPT = 1000
 MOST_TOKENS = 32_000
 PARAMS = {"temperature": "temperature", "stopSequences": "stop"}
@@ -54,7 +54,7 @@ def _answer(ctx: Context, said: Completion) -> dict[str, Any]:
 
 
 async def _is_allowed(ctx: Context, server: str, messages: Sequence[Message]) -> bool:
-    allowed: set[str] = ctx.session.root.cache.setdefault(ALLOWED, set())
+    allowed = ALLOWED.setdefault(ctx.session.root, set())
     if server in allowed:
         return True
     shown = "\n".join(f"{each['role']}: {_shown(each.get('content'))}" for each in messages)

@@ -86,7 +86,7 @@ class Handlers:
         watch: Watch | None = None,
     ) -> JointOutcome:
         """Run the handlers of an event; ``about`` is what matchers look at."""
-        if ctx.session.cache.get(SILENT):
+        if SILENT.get(ctx.session):
             return NOTHING
         found = self.chosen(event, about)
         entries = [handler for handler in found if self._is_meant(handler, fields, ctx)]

@@ -203,7 +203,9 @@ class ShellHooks:
 
     async def settle(self, session: Session) -> list[str]:
         """Wait for the hooks of a session that run in the background; which took too long."""
-        memory: Any = session.cache.get(NAME)
+        from crow.extensions.shell_hooks.memory import MEMORY
+
+        memory = MEMORY.get(session)
         return [] if memory is None else await memory.settle()
 
 

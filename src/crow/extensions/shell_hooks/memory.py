@@ -10,6 +10,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from crow import Key
 from crow.extensions.shell_hooks.http import Web
 from crow.extensions.shell_hooks.transcript import Transcript
 from crow.process import ProcessReaper
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from crow import Context, Session
 
 NAME = "shell_hooks"
-SILENT = "shell_hooks_silent"
+SILENT: Key[bool] = Key("shell_hooks_silent")
 """The key of a session's ``cache`` that is true where a hook works itself: no hook fires there."""
 SECONDS, MOST = 10.0, 30.0
 """How long the end of a run waits for a hook in the background: without ``timeout``, at most."""
@@ -74,14 +75,14 @@ class Memory:
     @classmethod
     def of(cls, session: Session, directory: Path) -> Memory:
         """The session's own, made when it is first wanted."""
-        memory: Memory | None = session.cache.get(NAME)
+        memory = MEMORY.get(session)
         if memory is None:
             root = plain(session.root.id)
             path = directory / f"{root}.jsonl"
             if session.parent is not None:
                 path = directory / root / "subagents" / f"agent-{plain(session.id)}.jsonl"
             memory = cls(Transcript(path, session), directory / root / "tool-results")
-            session.cache[NAME] = memory
+            MEMORY.set(session, memory)
         return memory
 
     def prompt(self, ctx: Context) -> str:
@@ -116,3 +117,6 @@ class Memory:
                 await asyncio.wait(late)
         await self.web.aclose()
         self.reaper.close()
+
+
+MEMORY: Key[Memory] = Key(NAME)

@@ -72,7 +72,7 @@ def model_of(ctx: Context) -> str | None:
 
 def background_tasks(session: Session) -> list[dict[str, Any]]:
     """What tools left running."""
-    jobs: Mapping[str, Any] = session.cache.get(JOBS) or {}
+    jobs = JOBS.get(session) or {}
     return [
         {
             "id": name,

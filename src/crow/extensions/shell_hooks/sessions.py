@@ -67,7 +67,7 @@ async def session_begun(hooks: Handlers, ctx: Context, source: str) -> None:
     if source != "compact":
         await entitle(ctx, joined)
     if first := joined.last("initialUserMessage"):
-        session.cache[FIRST_PROMPT] = capped(first, hooks.memory(ctx).folder)
+        FIRST_PROMPT.set(session, capped(first, hooks.memory(ctx).folder))
 
 
 async def begun_late(hooks: Handlers, before: Handlers, ctx: SessionContext) -> None:
@@ -81,9 +81,9 @@ async def begun_late(hooks: Handlers, before: Handlers, ctx: SessionContext) -> 
 async def subagent_started(hooks: Handlers, ctx: SessionContext) -> None:
     """SubagentStart; a sub-agent's commands find the variables of its caller's session."""
     session = ctx.session
-    above = session.root.cache.get(ENV_FILE)
+    above = ENV_FILE.get(session.root)
     if above is not None:
-        session.cache[ENV_FILE] = above
+        ENV_FILE.set(session, above)
     fields = {"agent_id": session.id, "agent_type": session.agent_type}
     joined = await hooks.fire("SubagentStart", ctx, session.agent_type, fields)
     await hooks.inject(ctx, "SubagentStart", joined)

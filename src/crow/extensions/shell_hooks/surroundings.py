@@ -113,7 +113,7 @@ def keep_variables(hooks: Handlers, ctx: Context, path: str) -> None:
 def source_variables(ctx: Context, path: str) -> None:
     """Let commands have what was written to the file."""
     if os.path.exists(path) and os.stat(path).st_size:  # noqa: PTH110, PTH116
-        ctx.session.cache[ENV_FILE] = path
+        ENV_FILE.set(ctx.session, path)
 
 
 def watch_files(hooks: Handlers, ctx: Context, joined: JointOutcome) -> None:
@@ -129,7 +129,7 @@ def watch_files(hooks: Handlers, ctx: Context, joined: JointOutcome) -> None:
         handler for each in every if isinstance(each, type(hooks)) for handler in each.entries
     ]
     always = {os.path.normpath(Path(ctx.cwd, name)) for name in names(entries)}
-    ctx.session.cache[WATCHED] = always | memory.watched
+    WATCHED.set(ctx.session, always | memory.watched)
 
 
 def _is_whole(path: str) -> bool:

@@ -17,6 +17,7 @@ from crow import (
     ConfigContext,
     Context,
     CrowError,
+    Key,
     PromptSection,
     frozen,
     hook,
@@ -55,7 +56,9 @@ if TYPE_CHECKING:
 NAME = "skills"
 TOOL = "Skill"
 FOLDERS = (Path(".crow", NAME), Path(".agents", NAME), Path(".claude", NAME))
-USED, ADDED = "skills_used", "skills_added"
+INDEX: Key[SkillIndex] = Key(NAME)
+USED: Key[dict[str, int]] = Key("skills_used")
+ADDED: Key[list[Path]] = Key("skills_added")
 ORDER = 600
 LONGEST_LIST = 40_000
 INTRODUCTION = """\
@@ -141,7 +144,7 @@ class SkillsHook:
 
         Without a ``session`` it is for all of them.
         """
-        added = self._added if session is None else session.cache.setdefault(ADDED, [])
+        added = self._added if session is None else ADDED.setdefault(session, [])
         added.append(Path(os.path.expanduser(path)).absolute())
 
     @cached_property
@@ -171,14 +174,14 @@ class SkillsHook:
 
     def index(self, ctx: Context) -> SkillIndex:
         """The skills of a session."""
-        index: SkillIndex | None = ctx.cache.get(NAME)
+        index = INDEX.get(ctx)
         if index is None:
-            index = ctx.cache[NAME] = SkillIndex()
+            index = INDEX.set(ctx, SkillIndex())
             index.refresh(self._places(ctx))
         return index
 
     def _places(self, ctx: Context) -> Iterable[SkillFolder]:
-        added = (*self._paths, *self._added, *ctx.cache.get(ADDED, ()))
+        added = (*self._paths, *self._added, *(ADDED.get(ctx) or ()))
         installed = dict.fromkeys((*folders_of_extensions(ctx.agent), *added))
         yield from places(Path(ctx.cwd), Path.home(), self.folders, installed, self._others)
         for each in self._brought:
@@ -369,7 +372,7 @@ def _used(ctx: Context) -> dict[str, int]:
     A sub-agent shares its caller's state, but not the history.
     """
     if ctx.session.parent is not None:
-        return ctx.cache.setdefault(USED, {})
+        return USED.setdefault(ctx, {})
     return ctx.session.state.setdefault(NAME, {}).setdefault("used", {})
 
 

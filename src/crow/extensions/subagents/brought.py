@@ -6,13 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crow import Key
 from crow.extensions.subagents.definition import Definition
 from crow.project import FrontMatter, is_trusted, project_of
 
 if TYPE_CHECKING:
     from crow import Context, ToolContext
 
-TOLD = "subagents.told"
+TOLD: Key[set[str]] = Key("subagents.told")
 """Where a session has the agents of whose files somebody was told what is wrong."""
 
 
@@ -21,7 +22,7 @@ async def prepared(call: ToolContext, definition: Definition) -> Definition:
 
     Nobody is told what a plugin's has, for nobody can mend it.
     """
-    known = call.cache.setdefault(TOLD, set[str]())
+    known = TOLD.setdefault(call, set[str]())
     faults: list[str] = []
     used = call.agent.extensions_of(call.session).values()
     texts: Any = next((it.skill_text for it in used if hasattr(it, "skill_text")), None)

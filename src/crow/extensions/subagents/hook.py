@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from crow import Arg, ExtensionError, ToolResult, frozen
+from crow import Arg, ExtensionError, Key, ToolResult, frozen
 from crow.extensions.subagents.definition import (
     BUILT_IN,
     GENERAL_PURPOSE,
@@ -49,6 +49,8 @@ INHERITED = (
 )
 """Extensions that look after a conversation, whoever has it, by name."""
 SHOWN = 1000
+TURN: Key[asyncio.Lock] = Key("subagents")
+"""Sub-agents of one session are made one after another."""
 DESCRIPTION = """\
 Hand a task of which only the result matters to a sub-agent. It knows only the prompt, cannot ask, \
 and answers you, not the user. Calls run side by side. description: 3-5 words.\
@@ -315,7 +317,7 @@ class AgentTool:
         wish = task.model if task.model in extension.models else definition.model
         llm, model = model_of(wish, extension.models)
         fields = fields_of(call, definition, task, model)
-        turn = call.cache.setdefault(extension.name, asyncio.Lock())
+        turn = TURN.setdefault(call, asyncio.Lock())
         inherited = extension.inherited(call)
         if definition.front_matter.get("omitClaudeMd"):
             inherited.pop("instructions", None)

@@ -86,7 +86,7 @@ async def isolate(call: ToolContext, session: Session) -> str | ToolResult:
 def begin(call: ToolContext, session: Session) -> None:
     """Let clients know whose a sub-agent's calls are: of the call that a person sees."""
     at_work(session)[session.id] = session
-    callers: dict[str, str] = session.root.cache.setdefault(SUBAGENT_CALLS, {})
+    callers = SUBAGENT_CALLS.setdefault(session.root, {})
     callers[session.id] = callers.get(call.session.id, call.call.id)
     unfinished(call)[call.call.id] = session.id
 
@@ -98,7 +98,7 @@ def unfinished(call: ToolContext) -> dict[str, str]:
 
 def at_work(session: Session) -> dict[str, Session]:
     """The sub-agents' sessions that are open now, where a person's session keeps them."""
-    return session.root.cache.setdefault(SUBAGENTS, {})
+    return SUBAGENTS.setdefault(session.root, {})
 
 
 def count(call: ToolContext, session: Session) -> None:

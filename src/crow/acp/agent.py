@@ -49,6 +49,7 @@ from crow.core.agent import Agent
 from crow.core.errors import ModelError
 from crow.core.events import ConfigChanged, Notice, TitleChanged
 from crow.core.messages import Content
+from crow.core.optional import ForkStore, ModelFinder
 from crow.core.session import Session
 from crow.keys import CLIENT_PROMPT, CLIENT_SERVERS
 
@@ -111,9 +112,8 @@ class AcpAgent:
     async def fork_session(self, params: Message) -> Message:
         """Open a session that begins with another one's history."""
         client_prompt(self.agent, params)
-        copying: Any = getattr(self.agent.store, "fork", None)
-        if copying is not None:
-            copied = await found(copying(params["sessionId"]))
+        if isinstance(self.agent.store, ForkStore):
+            copied = await found(self.agent.store.fork(params["sessionId"]))
             session, editor = await self.stored(copied, params, "fork")
         else:
             origin, _editor = self.open_session(params)
@@ -326,8 +326,8 @@ class AcpAgent:
         """
         await asyncio.sleep(QUIET)
         with suppress(ModelError):
-            find: Any = getattr(self.agent.llm, "find_models", None)
-            if find is not None and await find():
+            llm = self.agent.llm
+            if isinstance(llm, ModelFinder) and await llm.find_models():
                 for editor in self._editors.values():
                     editor.show(ConfigChanged())
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from crow.acp.connection import Connection
 from crow.acp.errors import invalid, unauthenticated, unknown_method
 from crow.acp.initialize import AUTH_METHOD, AgentCapabilities
 from crow.acp.jsonrpc import Message
 from crow.core.agent import Agent
 from crow.core.errors import ModelError
+from crow.core.optional import KeyHolder
 
 STATUS_UPDATE = "auth/status_update"
 
@@ -65,9 +64,8 @@ class Authentication:
 
         for provider in providers():
             forget(provider)
-        drop: Any = getattr(self._agent.llm, "forget", None)
-        if drop is not None:
-            await drop()
+        if isinstance(self._agent.llm, KeyHolder):
+            await self._agent.llm.forget()
         return {}
 
     def _state(self) -> str:

@@ -10,7 +10,7 @@ from crow.acp.jsonrpc import Message
 from crow.core.agent import Agent
 from crow.core.catalog import Mode
 from crow.core.errors import ModelError
-from crow.core.ports import LLM
+from crow.core.optional import ListedModels, model_named
 from crow.core.session import Session
 
 MODE = "mode"
@@ -117,7 +117,7 @@ def thought_levels(agent: Agent, session: Session) -> list[str]:
 def levels_of(agent: Agent, model: str | None) -> tuple[str, ...]:
     """How hard a model can be made to think: its ``thought_levels``, where it has any."""
     try:
-        return tuple(getattr(_llm(agent, model), "thought_levels", ()))
+        return tuple(getattr(model_named(agent.llm, model), "thought_levels", ()))
     except ModelError:
         return ()
 
@@ -125,15 +125,9 @@ def levels_of(agent: Agent, model: str | None) -> tuple[str, ...]:
 def accepted_inputs(agent: Agent, session: Session) -> frozenset[str] | None:
     """What the model of a session takes beside text: its ``inputs``; None where it does not say."""
     try:
-        return getattr(_llm(agent, session.model), "inputs", None)
+        return getattr(model_named(agent.llm, session.model), "inputs", None)
     except ModelError:
         return None
-
-
-def _llm(agent: Agent, model: str | None) -> LLM:
-    """The model of this name, the agent's own without one. Raises `ModelError`."""
-    named: Any = getattr(agent.llm, "named", None)
-    return agent.llm if model is None or named is None else named(model)
 
 
 def modes(agent: Agent, session: Session) -> list[Mode]:
@@ -171,12 +165,9 @@ def models(agent: Agent, session: Session) -> list[str]:
 
 
 def listed_name(agent: Agent, model: str | None) -> str:
-    """The one name of a model, the agent's own without one, whoever has written it how.
-
-    A model that gives others their names has a ``listed_name``.
-    """
-    called: Any = getattr(agent.llm, "listed_name", None)
-    return called(model) if called is not None else model or agent.llm.model
+    """The one name of a model, the agent's own without one, whoever has written it how."""
+    llm = agent.llm
+    return llm.listed_name(model) if isinstance(llm, ListedModels) else model or llm.model
 
 
 def _has_own(agent: Agent) -> bool:

@@ -27,6 +27,7 @@ from crow.core.events import (
     UserMessage,
 )
 from crow.core.messages import Message, is_prompt, text_of, thought_of
+from crow.core.optional import ReplayStore
 from crow.core.session import Session
 from crow.core.tools import Call, ToolResult
 
@@ -41,12 +42,13 @@ CARDS = ("tool_call", "tool_call_update")
 async def replay(agent: Agent, session: Session) -> AsyncIterator[Event]:
     """What was said, thought and done, in order; then the title and the usage.
 
-    A store that has a ``replay(session_id)`` is asked; otherwise the history is told, which knows
-    less. No terminals: the client would not know them. A call that was lost before it began is
-    described as its tool would do it.
+    A store that replays is asked; otherwise the history is told, which knows less. No terminals:
+    the client would not know them. A call that was lost before it began is described as its tool
+    would do it.
     """
-    stored: Any = getattr(agent.store, "replay", None)
-    events = await stored(session.id) if stored is not None else told(agent, session)
+    store = agent.store
+    is_told = isinstance(store, ReplayStore)
+    events = await store.replay(session.id) if is_told else told(agent, session)
     for event in without_made_up_ends(session, list(events)):
         yield _shown(agent, session, event)
     if session.title:
@@ -72,11 +74,10 @@ async def of_subagent(agent: Agent, session: Session, subagent: str, *, asked: b
 
     All of it, or ``asked``: the calls that its user was asked about.
     """
-    stored: Any = getattr(agent.store, "replay", None)
-    if stored is None:
+    if not isinstance(agent.store, ReplayStore):
         return []
     try:
-        events = await stored(subagent, asked=asked)
+        events = await agent.store.replay(subagent, asked=asked)
     except (SessionError, TypeError):
         return []
     return [_shown(agent, session, each) for each in events]

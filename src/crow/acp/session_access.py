@@ -6,6 +6,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, Protocol
 
 from crow.acp.client import AcpClient
+from crow.core.optional import LeasingStore
 from crow.core.session import Session
 
 PEN = "pen"
@@ -17,8 +18,7 @@ def is_taken_over(session: Session) -> bool:
 
     This process had been stopped, or was cut off, for longer than it holds a session.
     """
-    holds: Any = getattr(session.store, "holds", None)
-    return holds is not None and not holds(session)
+    return isinstance(session.store, LeasingStore) and not session.store.holds(session)
 
 
 class SessionAccess(Protocol):

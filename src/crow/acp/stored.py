@@ -10,6 +10,7 @@ from crow.acp.jsonrpc import Message
 from crow.core.agent import Agent
 from crow.core.errors import SessionError
 from crow.core.events import TitleChanged
+from crow.core.optional import ArchiveStore, KnowingStore, TitleStore
 from crow.core.session import Session, Store
 
 TITLE = 200
@@ -57,7 +58,7 @@ class StoredSessions:
     @property
     def _archives(self) -> bool:
         """True where sessions can be put away."""
-        return getattr(self._agent.store, "archive", None) is not None
+        return isinstance(self._agent.store, ArchiveStore)
 
     def _filter(self, archived: str) -> bool | None:
         """What a filter of the protocol's is for a store."""
@@ -70,8 +71,8 @@ class StoredSessions:
         session_id = params["sessionId"]
         if session_id in self._agent.sessions:
             return {"status": "open"}
-        knows: Any = getattr(self._agent.store, "knows", None)
-        if knows is not None and await found(knows(session_id)):
+        store = self._agent.store
+        if isinstance(store, KnowingStore) and await found(store.knows(session_id)):
             return {"status": "saved"}
         raise not_found(f"there is no session {session_id!r}")
 
@@ -89,9 +90,8 @@ class StoredSessions:
         if not title:
             raise invalid("the title is empty")
         session = self._agent.sessions.get(params["sessionId"])
-        rename: Any = getattr(self._agent.store, "rename", None)
-        if rename is not None:
-            await found(rename(params["sessionId"], title))
+        if isinstance(self._agent.store, TitleStore):
+            await found(self._agent.store.rename(params["sessionId"], title))
         elif session is None:
             raise not_found(f"there is no session {params['sessionId']!r}")
         if session is not None:

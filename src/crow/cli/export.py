@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crow.core.messages import is_prompt, text_of
+from crow.core.optional import SegmentStore
 from crow.core.scrub import scrubbed
 from crow.text import one_line
 
@@ -32,10 +33,9 @@ def default_name(session: Session) -> str:
 
 async def said_in(agent: Agent, session: Session) -> list[Message]:
     """All messages of a session, those of before a compaction as well."""
-    segments: Any = getattr(agent.store, "segments", None)
-    if segments is None:
+    if not isinstance(agent.store, SegmentStore):
         return list(session.messages)
-    old = await segments(session.id)
+    old = await agent.store.segments(session.id)
     return [message for segment in old[:-1] for message in segment] + list(session.messages)
 
 

@@ -34,6 +34,7 @@ from crow.cli.view import View, counted
 from crow.core.errors import SessionError
 from crow.core.events import UserMessage
 from crow.core.messages import text_of
+from crow.core.optional import ReplayStore, SegmentStore
 from crow.core.scrub import scrubbed
 from crow.text import columns, one_line, shorten
 
@@ -222,15 +223,14 @@ def age(updated: str) -> str:
 async def show(store: Store, options: argparse.Namespace, out: Output) -> None:
     """Print what was said and done in a session."""
     session_id = await whole_id(store, options.words[0])
-    replay = getattr(store, "replay", None)
-    if options.json or replay is None:
+    if options.json or not isinstance(store, ReplayStore):
         await show_messages(store, session_id, out)
         return
     info = await find(store, session_id)
     out.line(f"session {session_id}", "bold")
     out.line(f"{info.cwd}  {counted(info.messages, 'message')}", "dim")
     view = View(out, cwd=info.cwd, asker=None)
-    for event in await replay(session_id):
+    for event in await store.replay(session_id):
         if isinstance(event, UserMessage):
             out.line()
             out.line(f"> {text_of(event.content)}", "bold")
@@ -255,9 +255,8 @@ async def find(store: Store, session_id: str) -> SessionInfo:
 
 async def show_messages(store: Store, session_id: str, out: Output) -> None:
     """Print the messages as the model sees them, one JSON object a line."""
-    segments = getattr(store, "segments", None)
-    if segments is not None:
-        messages = (await segments(session_id))[-1]
+    if isinstance(store, SegmentStore):
+        messages = (await store.segments(session_id))[-1]
     else:
         messages = (await store.load(session_id)).messages
     for message in messages:

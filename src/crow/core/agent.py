@@ -21,6 +21,7 @@ from crow.core.hooks.hook import Owner
 from crow.core.hooks.registry import HookRegistry
 from crow.core.hooks.work import is_own, refuse_own
 from crow.core.messages import Content, ToolSpec, prompt_of, sendable
+from crow.core.optional import model_named
 from crow.core.ports import LLM, Client, NullClient, Request, SlashCommand, Tool
 from crow.core.prompt import answer, follow_up, following
 from crow.core.scope import Scope
@@ -510,9 +511,7 @@ class Agent(Host):
 
     def context_window(self, session: Session) -> int | None:
         """How many tokens a request of this session may have, where that is known."""
-        named = getattr(self.llm, "named", None)
-        llm = self.llm if session.model is None or named is None else named(session.model)
-        return llm.context_window
+        return model_named(self.llm, session.model).context_window
 
     async def notify(
         self, session: Session, kind: str, message: str, run: RunContext | None = None

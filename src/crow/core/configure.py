@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from crow.core.errors import ModelError
 from crow.core.events import ConfigChanged
 from crow.core.hooks.contexts import ConfigContext
+from crow.core.optional import model_named
 from crow.core.session import Session
 
 if TYPE_CHECKING:
@@ -46,10 +47,8 @@ async def configure(agent: Agent, session: Session, changes: Mapping[str, Any]) 
 
 
 def _no_such_model(agent: Agent, model: str | None) -> str | None:
-    named = getattr(agent.llm, "named", None)
-    if model is not None and named is not None:
-        try:
-            named(model)
-        except ModelError as error:
-            return str(error)
+    try:
+        model_named(agent.llm, model)
+    except ModelError as error:
+        return str(error)
     return None

@@ -9,6 +9,7 @@ from typing import Any
 from crow._version import __version__
 from crow.core.agent import Agent
 from crow.core.errors import ModelError
+from crow.core.optional import model_named
 from crow.core.session import Session
 from crow.keys import OUTPUT_STYLE
 from crow.stream_json.lines import Message
@@ -72,9 +73,8 @@ def lent(agent: Agent, session: Session) -> Iterable[str]:
 
 def key_source(agent: Agent, session: Session) -> str:
     """Where the key of the session's model is from; ``none`` for what Claude Code has no word."""
-    named: Any = getattr(agent.llm, "named", None)
     try:
-        llm: Any = named(session.model or agent.llm.model) if named is not None else agent.llm
+        llm: Any = model_named(agent.llm, session.model or agent.llm.model)
     except ModelError:
         return "none"
     origin = str(getattr(llm, "key_origin", ""))

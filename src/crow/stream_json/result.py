@@ -9,6 +9,7 @@ from typing import Any, cast
 from crow.core.agent import Agent
 from crow.core.errors import ModelError
 from crow.core.messages import Usage
+from crow.core.optional import model_named
 from crow.core.session import Reply
 from crow.keys import STRUCTURED_OUTPUT
 from crow.stream_json.lines import Message
@@ -50,9 +51,8 @@ def used(usage: Usage, size: Size) -> Message:
 
 def size_in(agent: Agent, name: str) -> Size:
     """The tokens that a model can be given and can answer; 0 for what is not known."""
-    named: Any = getattr(agent.llm, "named", None)
     try:
-        llm: Any = agent.llm if named is None or name == agent.llm.model else named(name)
+        llm: Any = model_named(agent.llm, None if name == agent.llm.model else name)
     except ModelError:
         return 0, 0
     return llm.context_window or 0, getattr(getattr(llm, "info", None), "max_output", None) or 0

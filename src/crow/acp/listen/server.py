@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from threading import Thread, current_thread, main_thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from uvicorn import Config, Server
 
@@ -20,6 +20,7 @@ from crow.acp.listen.hub import Hub
 from crow.acp.listen.session_pool import SessionPool
 from crow.acp.server import within
 from crow.acp.stdio import endings
+from crow.core.optional import SharedStore
 
 if TYPE_CHECKING:
     import socket
@@ -82,8 +83,8 @@ async def serve(
 
 def announced(agent: Agent, node: Node | None) -> bool:
     """Have the store tell others where this node is; False where it is for this machine alone."""
-    announce: Any = getattr(agent.store, "announce", None)
-    return node is not None and announce is not None and announce(node.url)
+    store = agent.store
+    return node is not None and isinstance(store, SharedStore) and store.announce(node.url)
 
 
 async def tick(server: Server) -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
 from functools import partial
+from itertools import compress
 from threading import RLock
 from typing import Any, NoReturn, TypeVar, cast, dataclass_transform
 
@@ -151,7 +152,7 @@ def _equal(self: Any, other: object) -> bool:
 
 def _hash(self: Any) -> int:
     counts = [each.compare if each.hash is None else each.hash for each in fields(self)]
-    return hash(tuple(value for value, is_in in zip(_values(self), counts, strict=True) if is_in))
+    return hash(tuple(compress(_values(self), counts)))
 
 
 def _repr(self: Any) -> str:
@@ -175,7 +176,7 @@ def _reduce(self: Any) -> tuple[Any, ...]:
 
 
 def _values(self: Any) -> tuple[Any, ...]:
-    return tuple(getattr(self, each.name) for each in fields(self))
+    return tuple([getattr(self, each.name) for each in fields(self)])
 
 
 METHODS: dict[str, Callable[..., Any]] = {"__eq__": _equal, "__repr__": _repr}

@@ -32,6 +32,7 @@ from crow.core.hooks.contexts import (
 from crow.core.hooks.points import (
     COMMON,
     TOOL_NAMES,
+    Filter,
     Kind,
     Point,
     ends_run,
@@ -73,6 +74,8 @@ def event(
         fields = tuple([name for name in names if name not in (*COMMON, "call_next")])
         point = Point(method.__name__, kind, fields, context=context, **row)
         POINTS.append(point)
+        for name, when in point.names.items():
+            NAMES[name] = point, when
 
         @wraps(method)
         def untouched(self: object, *args: Any, **kwargs: Any) -> Untouched:
@@ -123,6 +126,8 @@ def _next(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Next:
 
 
 POINTS: list[Point] = []
+NAMES: dict[str, tuple[Point, Filter | None]] = {}
+"""What each of their names stands for, and for which contexts it fires under that."""
 
 
 class AgentHook:

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import dis
 import inspect
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
-from inspect import isasyncgenfunction, iscoroutinefunction
+from inspect import (
+    CO_ASYNC_GENERATOR,
+    CO_COROUTINE,
+    CO_GENERATOR,
+    isasyncgenfunction,
+    iscoroutinefunction,
+)
 from itertools import count
+from math import inf
 from operator import attrgetter
 from types import CodeType
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 from crow.core.clock import BLOCKING
 from crow.core.errors import HookError, last_line, nearest
@@ -25,6 +32,8 @@ NUMBERS = count(1)
 """Hooks and extensions are numbered as they are hung."""
 
 WAITING = {dis.opmap[name] for name in ("GET_AWAITABLE", "GET_AITER", "GET_ANEXT")}
+"""What an async function does that needs a task and a clock, because it may take its time."""
+NUMBER = (int, float)
 
 
 @dataclass(slots=True, eq=False)
@@ -35,7 +44,8 @@ class Owner:
     no opinion. ``source`` says where it came from. ``used`` counts the extensions in the order in
     which they were used, 0 for what is none; one that stands in another's place on a session has
     that one's number. ``by`` is who used it, in a hook of its own. ``moved`` says that it stands
-    where one of an earlier number stood.
+    where one of an earlier number stood. ``place`` is where what it hangs stands then, in either
+    case.
     """
 
     name: str
@@ -45,9 +55,20 @@ class Owner:
     used: int = 0
     by: Owner | None = None
     moved: bool = False
+    place: tuple[int, ...] = ()
 
 
-@dataclass(slots=True, eq=False)
+class Options(TypedDict, total=False):
+    """How a hook is hung: the options of `HookRegistry.register`."""
+
+    tools: Iterable[str] | None
+    order: int
+    timeout: float | None
+    background: bool
+    judge: bool
+    thread: bool
+
+
 class Hook:
     """A callable that hangs at an event: who hung it, what, when and how (`HookRegistry.register`).
 
@@ -62,38 +83,52 @@ class Hook:
     its ``tools``.
     """
 
-    asked: str
-    function: Any
-    owner: Owner
-    tools: frozenset[str] | None = None
-    order: int = 0
-    timeout: float = 60.0
-    background: bool = False
-    judge: bool = False
-    thread: bool = False
-    event: str = ""
-    when: Filter | None = None
-    place: tuple[int, ...] = ()
-    name: str = field(init=False)
-    call: Callable[..., Any] = field(init=False, repr=False)
-    role: Role = field(init=False, repr=False)
-    plain: bool = False
-    eager: bool = False
-    always: bool = False
-    instant: bool = False
-    lazy: bool = False
-    patience: float = BLOCKING
-    failures: int = 0
-    off: bool = False
-    blocked: bool = False
-    checked: bool = False
+    __slots__ = (
+        "always", "asked", "background", "blocked", "call", "checked", "eager", "event", "failures",
+        "function", "instant", "judge", "lazy", "name", "off", "order", "owner", "patience",
+        "place", "plain", "role", "thread", "timeout", "tools", "when",
+    )  # fmt: skip
 
-    def __post_init__(self) -> None:
-        self.name = getattr(self.function, "__name__", type(self.function).__name__)
+    def __init__(
+        self,
+        asked: str,
+        function: Any,
+        owner: Owner,
+        tools: Iterable[str] | None = None,
+        order: int = 0,
+        timeout: float | None = 60.0,
+        background: bool = False,
+        judge: bool = False,
+        thread: bool = False,
+    ) -> None:
+        """Raises `HookError` for an option that is not what it must be."""
+        if isinstance(tools, str):
+            raise HookError(f"tools takes several names: tools={{{tools!r}}}")
+        if not isinstance(order, NUMBER):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise HookError(f"order is a number (FIRST, 0, LAST), not {order!r}")
+        seconds: Any = inf if timeout is None else timeout
+        if not isinstance(seconds, NUMBER) or seconds <= 0:
+            told = "timeout is a number of seconds, more than 0, or None"
+            raise HookError(f"{told}, not {timeout!r}")
+        for name, value in (("background", background), ("judge", judge), ("thread", thread)):
+            if value is not True and value is not False:
+                raise HookError(f"{name} is True or False, not {value!r}")
+        self.asked, self.function, self.owner = asked, function, owner
+        self.tools = None if tools is None else frozenset(map(str.casefold, tools))
+        self.order, self.timeout = order, seconds
+        self.background, self.judge, self.thread = background, judge, thread
+        self.name: str = getattr(function, "__name__", type(function).__name__)
+        self.event = ""
+        self.when: Filter | None = None
+        self.place: tuple[int, ...] = ()
+        self.failures = 0
+        self.off = self.blocked = self.checked = False
 
     def hang(self, point: Point, when: Filter | None) -> None:
         """Be ready to be called at a point. Raises `HookError` for what does not go together."""
-        self._fit(point)
+        code = _code_called(self.function)
+        flags, steps = (0, b"") if code is None else (code.co_flags, code.co_code[::2])
+        self._fit(point, yields=bool(flags & (CO_GENERATOR | CO_ASYNC_GENERATOR)))
         self.call = bind(self.function, point)
         self.event, self.when = point.name, when
         changes = () if self.judge or self.background else point.changes
@@ -102,7 +137,8 @@ class Hook:
         self.always = self.tools is None and when is None and not self.off
         self.patience = min(BLOCKING, self.timeout)
         self.lazy = iscoroutinefunction(self.function) or isasyncgenfunction(self.function)
-        self.instant = not (self.thread or waits(self.function))
+        at_once = bool(flags & CO_COROUTINE) and WAITING.isdisjoint(steps)
+        self.instant = at_once and not self.thread
         if self.instant:
             self.call, self.lazy = partial(_at_once, self.call), False
         self.plain, self.eager = here and not self.lazy, here and self.lazy
@@ -116,7 +152,7 @@ class Hook:
         options = self.tools, self.order, self.timeout, self.background, self.judge, self.thread
         return Hook(self.asked, self.function, owner, *options)
 
-    def _fit(self, point: Point) -> None:
+    def _fit(self, point: Point, *, yields: bool) -> None:
         name, function = point.name, self.function
         if self.background and point.kind not in ("watch", "fold"):
             raise HookError(f"{name} decides something: its hooks cannot run in the background")
@@ -126,8 +162,7 @@ class Hook:
             raise HookError(f"{name} is about no tool call: tools=... has no meaning there")
         if self.thread and point.kind == "wrap":
             raise HookError(f"{name} wraps what is async: its hooks cannot run in a thread")
-        own = inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
-        if own and point.name != "around_llm_request":
+        if yields and name != "around_llm_request":
             raise HookError(
                 f"{_named(function)} yields, and nothing of it would run at {name}: return an "
                 f"answer; only around_llm_request has a use for pieces{_written(function)}"
@@ -233,13 +268,6 @@ def _written(fn: Callable[..., Any]) -> str:
 
 def _named(fn: Callable[..., Any]) -> str:
     return str(getattr(fn, "__qualname__", fn))
-
-
-def waits(function: Any) -> bool:
-    """False for an async function that awaits nothing, so that it needs neither task nor clock."""
-    code = _code_called(function)
-    is_async = code is not None and code.co_flags & inspect.CO_COROUTINE
-    return code is None or not is_async or any(map(WAITING.__contains__, code.co_code[::2]))
 
 
 def place_of(function: Any, error: BaseException | None = None) -> str:

@@ -37,14 +37,12 @@ class Registry(Protocol):
     ``waits`` knows what keeps hooks from running.
     """
 
+    owners: tuple[Owner, ...]
     edits: Edits
     waits: Waits
     watchers: list[Callable[..., None]]
     session: Session | None
     register: Callable[..., Any]
-
-    @property
-    def owners(self) -> tuple[Owner, ...]: ...
 
 
 class HookPoint(Generic[C, F]):
@@ -111,8 +109,8 @@ class HookPoint(Generic[C, F]):
 
         return add if fn is None else add(fn)
 
-    def put(self, hooks: list[Hook]) -> None:
-        """Replace the hooks; sorts them by their order, ties stay as they are."""
+    def put(self, hooks: Iterable[Hook]) -> None:
+        """Replace the hooks; sorts them by their order."""
         self.entries = tuple(sorted(hooks, key=RANK, reverse=self.point.reverse))
         self.hooks.edits.count += 1
 

@@ -74,7 +74,7 @@ def _slots(cls: type[Any]) -> Iterable[str]:
 
 
 def _make_init(cls: Any, given: Mapping[str, Any], frozen: bool) -> str:
-    cls.__init__ = _init(cls, given, "_set(self, {!r}, {})" if frozen else "self.{} = {}")
+    cls.__init__ = _init(cls, given, frozen)
     return "__init__"
 
 
@@ -116,20 +116,29 @@ def _given(cls: type[Any]) -> dict[str, Any] | None:
     return None if is_special or hasattr(cls, "__dataclass_fields__") else given
 
 
-def _init(cls: type[Any], given: Mapping[str, Any], line: str) -> Callable[..., None]:
-    """The ``__init__`` of a class with these fields; ``line`` is that which sets one of them."""
-    names: dict[str, Any] = {"_set": object.__setattr__, "_MISSING": MISSING}
+def _init(cls: type[Any], given: Mapping[str, Any], frozen: bool) -> Callable[..., None]:
+    """The ``__init__`` of a class with these fields.
+
+    What the class itself gives them goes past its ``__setattr__``, which looks at others' values.
+    """
+    names: dict[str, Any] = {"_set": object.__setattr__}
+    looks, put = "__setattr__" in vars(cls) and not frozen, "_set(self, {0!r}, {1})"
+    put_theirs = put if frozen else "self.{0} = {1}"
     args, lines = ["self"], list[str]()
     for name, each in given.items():
-        value, default = name, f"_{name}"
+        own, default = name, f"_{name}"
         is_field = isinstance(each, FIELD)
         if is_field and each.default_factory is not MISSING:
             names[default], names[f"_make_{name}"] = MISSING, each.default_factory
-            value = f"_make_{name}() if {name} is _MISSING else {name}"
+            own = f"_make_{name}()"
         elif (known := each.default if is_field else each) is not MISSING:
             names[default] = known
         args.append(f"{name}={default}" if default in names else name)
-        lines.append(line.format(name, value))
+        line = put_theirs.format(name, name)
+        if default in names and (looks or own != name):
+            lines.append(f"if {name} is {default}: {put.format(name, own)}")
+            line = f"else: {line}"
+        lines.append(line)
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
     body = "\n ".join(lines or ["pass"])

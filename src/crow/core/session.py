@@ -12,7 +12,9 @@ import os
 from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import field
+from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, SupportsIndex, TypeVar, cast
 
 from crow.core.errors import HookError, SessionError, last_line
@@ -111,6 +113,18 @@ KEPT: Mapping[str, Any] = {"cache": Shelf[Any], "pending": Inbox, "tasks": Erran
 """What its containers are that others must not empty."""
 
 
+VALUES: Mapping[str, tuple[Any, ...]] = {
+    "state": (dict[str, Any],),
+    "options": (json_value, {"params": json_object}),
+}
+"""What the values of its fields that are objects are."""
+
+
+def _checked(name: str, value: Mapping[str, Any] = MappingProxyType({})) -> Checked[Any]:
+    """What a field that is an object holds, whose values are looked at."""
+    return Checked(f"session.{name}", value, *VALUES[name])
+
+
 class Caching(Protocol):
     """A session, or what hooks and tools see of one."""
 
@@ -207,7 +221,7 @@ class Host:
         return self.scope.add_section(section, replace=replace)
 
 
-@dataclass(slots=True, eq=False)
+@mutable
 class Session(Host):
     """One conversation: its history, its directory, and who is at the other end.
 
@@ -223,7 +237,7 @@ class Session(Host):
     cwd: str = "."
     directories: tuple[str, ...] = ()
     messages: list[Message] = field(default_factory=History)
-    state: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    state: dict[str, dict[str, Any]] = field(default_factory=partial(_checked, "state"))
     cache: dict[str, Any] = field(default_factory=Shelf[Any])
     client: Client = field(default_factory=NullClient)
     parent: Session | None = None
@@ -231,9 +245,9 @@ class Session(Host):
     title: str = ""
     model: str | None = None
     mode: str = "default"
-    options: dict[str, Any] = field(default_factory=dict[str, Any])
+    options: dict[str, Any] = field(default_factory=partial(_checked, "options"))
     segment: int = 0
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = field(default_factory=partial(kept, Usage()))
     store: Store | None = None
     trace: Trace = field(default_factory=Trace)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -244,6 +258,9 @@ class Session(Host):
     closed: bool = False
     agent: Agent | None = None
     hung: Scope | None = None
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set a field; a list of messages becomes a history, which remembers the one before.
@@ -262,7 +279,7 @@ class Session(Host):
         elif name == "usage":
             value = kept(value)
         elif name in VALUES:
-            value = Checked(f"session.{name}", value, *VALUES[name])
+            value = _checked(name, value)
         object.__setattr__(self, name, value)
 
     def _history(self, messages: list[Message]) -> History:
@@ -597,8 +614,3 @@ SHAPES: Mapping[str, Any] = {
     "hung": Any,
 }
 """What the fields of a session hold."""
-VALUES: Mapping[str, tuple[Any, ...]] = {
-    "state": (dict[str, Any],),
-    "options": (json_value, {"params": json_object}),
-}
-"""What the values of its fields that are objects are."""

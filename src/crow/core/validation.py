@@ -97,7 +97,8 @@ class Checked(dict[str, V]):
         self.shape = shape
         self.shapes = shapes
         super().__init__()
-        self.update(values)
+        if values:
+            self.update(values)
 
     def __setitem__(self, key: str, value: V) -> None:
         check(f"a key of {self.name}", key, str)

@@ -245,6 +245,8 @@ class Composer:
     def use_project(self) -> None:
         """Use the Python files of the settings' project, as they are trusted."""
         project = Path(self.settings.project)
+        if not files_in(project / FOLDER):
+            return
         contents = sealed(project) if self.settings.trusted else None
         if contents is None:
             self.use_folder(project / FOLDER, trusted=False)

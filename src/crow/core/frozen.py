@@ -73,11 +73,6 @@ def _slots(cls: type[Any]) -> Iterable[str]:
     return vars(cls).get("__slots__", ())
 
 
-def _make_init(cls: Any, given: Mapping[str, Any], frozen: bool) -> str:
-    cls.__init__ = _init(cls, given, frozen)
-    return "__init__"
-
-
 def _show_shape(made: Any, cls: type[Any], frozen: bool) -> str:
     made.__dataclass_fields__ = _shape(cls, frozen)
     made.__dataclass_params__ = vars(cls)["__dataclass_params__"]
@@ -116,8 +111,8 @@ def _given(cls: type[Any]) -> dict[str, Any] | None:
     return None if is_special or hasattr(cls, "__dataclass_fields__") else given
 
 
-def _init(cls: type[Any], given: Mapping[str, Any], frozen: bool) -> Callable[..., None]:
-    """The ``__init__`` of a class with these fields.
+def _make_init(cls: Any, given: Mapping[str, Any], frozen: bool) -> str:
+    """Give it the ``__init__`` of a class with these fields.
 
     What the class itself gives them goes past its ``__setattr__``, which looks at others' values.
     """
@@ -146,10 +141,11 @@ def _init(cls: type[Any], given: Mapping[str, Any], frozen: bool) -> Callable[..
     made = names["__init__"]
     made.__qualname__ = f"{cls.__qualname__}.__init__"
     types: dict[str, Any] = {}
-    for base in reversed(cls.__mro__):
+    for base in cast("tuple[type, ...]", cls.__mro__)[::-1]:
         types |= vars(base).get("__annotations__", {})
     made.__annotations__ = {**{name: types[name] for name in given}, "return": None}
-    return made
+    cls.__init__ = made
+    return "__init__"
 
 
 def _equal(self: Any, other: object) -> bool:
@@ -300,7 +296,11 @@ def kept(value: V) -> V:
                 items[key] = kept(cast(Any, each))
         return cast(V, KeptDict(items))
     if isinstance(value, list):
-        return cast(V, KeptList(map(kept, cast("list[Any]", value))))
+        every = [*cast("list[Any]", value)]
+        for at, each in enumerate(every):
+            if isinstance(each, dict | list):
+                every[at] = kept(cast(Any, each))
+        return cast(V, KeptList(every))
     return value
 
 

@@ -232,7 +232,7 @@ class Scope:
             names = [name for name, each in self.extensions.items() if each is thing]
             owner = Owner(names[0] if names else self._free_name(name_of(thing)), thing)
             owner.used = next(NUMBERS)
-            self.hooks.admit((*self.hooks.owners, owner))
+            self._admit((*self.hooks.owners, owner))
             for hook in self.hooks.of(owner):
                 hook.owner = owner
             for catalog in self.catalogs:
@@ -253,6 +253,11 @@ class Scope:
         return [
             each for at, each in found.items() if at not in known and hasattr(each, "init_agent")
         ]
+
+    def _admit(self, owners: Iterable[Owner]) -> None:
+        """Let these be the extensions in use here, which may count in the place of others."""
+        self.hooks.owners = tuple(owners)
+        self.hooks.edits.count += 1
 
     def _refuse_taken(self, name: str) -> None:
         for other in self.hooks.owners:
@@ -286,7 +291,7 @@ class Scope:
 
     def _hang(self, thing: Any, owner: Owner) -> None:
         owners = (*self.hooks.owners, owner)
-        self.hooks.admit(sorted(owners, key=USED) if owner.moved else owners)
+        self._admit(sorted(owners, key=USED) if owner.moved else owners)
         if inspect.isfunction(thing) and thing.__name__ not in ("init_agent", "init_session"):
             self._hang_function(thing, owner)
         else:
@@ -388,7 +393,7 @@ class Scope:
         """Let nothing be left of an extension, wherever it has hung something."""
         self.hooks.remove(owner)
         self._forget(owner)
-        self.hooks.admit(each for each in self.hooks.owners if each is not owner)
+        self._admit(each for each in self.hooks.owners if each is not owner)
         for key in [k for k, thing in self.extensions.items() if thing is owner.thing]:
             del self.extensions[key]
         self._lifespans.drop(owner.name)

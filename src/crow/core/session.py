@@ -125,6 +125,10 @@ def _checked(name: str, value: Mapping[str, Any] = MappingProxyType({})) -> Chec
     return Checked(f"session.{name}", value, *VALUES[name])
 
 
+new_state, new_options = partial(_checked, "state"), partial(_checked, "options")
+no_usage = partial(kept, Usage())
+
+
 class Caching(Protocol):
     """A session, or what hooks and tools see of one."""
 
@@ -237,7 +241,7 @@ class Session(Host):
     cwd: str = "."
     directories: tuple[str, ...] = ()
     messages: list[Message] = field(default_factory=History)
-    state: dict[str, dict[str, Any]] = field(default_factory=partial(_checked, "state"))
+    state: dict[str, dict[str, Any]] = field(default_factory=new_state)
     cache: dict[str, Any] = field(default_factory=Shelf[Any])
     client: Client = field(default_factory=NullClient)
     parent: Session | None = None
@@ -245,9 +249,9 @@ class Session(Host):
     title: str = ""
     model: str | None = None
     mode: str = "default"
-    options: dict[str, Any] = field(default_factory=partial(_checked, "options"))
+    options: dict[str, Any] = field(default_factory=new_options)
     segment: int = 0
-    usage: Usage = field(default_factory=partial(kept, Usage()))
+    usage: Usage = field(default_factory=no_usage)
     store: Store | None = None
     trace: Trace = field(default_factory=Trace)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)

@@ -18,7 +18,7 @@ from itertools import count
 from math import inf
 from operator import attrgetter
 from types import CodeType
-from typing import Any, TypedDict, cast
+from typing import Any, cast
 
 from crow.core.clock import BLOCKING
 from crow.core.errors import HookError, last_line, nearest
@@ -56,17 +56,6 @@ class Owner:
     by: Owner | None = None
     moved: bool = False
     place: tuple[int, ...] = ()
-
-
-class Options(TypedDict, total=False):
-    """How a hook is hung: the options of `HookRegistry.register`."""
-
-    tools: Iterable[str] | None
-    order: int
-    timeout: float | None
-    background: bool
-    judge: bool
-    thread: bool
 
 
 class Hook:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, cast, overload
 
 from crow.core.errors import HookError
 from crow.core.events import Event
@@ -27,7 +27,7 @@ from crow.core.hooks.contexts import (
     UpdateContext,
     WorktreeContext,
 )
-from crow.core.hooks.hook import NUMBERS, Hook, Options, Owner
+from crow.core.hooks.hook import NUMBERS, Hook, Owner
 from crow.core.hooks.hook_point import Edits, HookPoint
 from crow.core.hooks.kinds import Fold, Gate, StopPoint, Watch
 from crow.core.hooks.points import Filter, Point
@@ -64,6 +64,18 @@ KINDS: Mapping[str, type[HookPoint[Any, Any]]] = {
 """What a point is, by its kind; some are more than others of their kind."""
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Options(TypedDict, total=False):
+    """The options of `HookRegistry.register`."""
+
+    tools: Iterable[str] | None
+    order: int
+    timeout: float | None
+    background: bool
+    judge: bool
+    thread: bool
+    owner: Owner | None
 
 
 class HookRegistry:
@@ -104,6 +116,7 @@ class HookRegistry:
     on_worktree_create: Gate[WorktreeContext]
     on_worktree_remove: Watch[WorktreeContext]
     on_notification: Watch[NotificationContext]
+    owners: tuple[Owner, ...]
 
     def __init__(
         self,
@@ -122,7 +135,7 @@ class HookRegistry:
         self.edits.count += 1
         self.watchers: list[Callable[[Record, Context], None]] = []
         self.place = (0,) if agent is None else (1,)
-        self.owners: tuple[Owner, ...] = ()
+        self.owners = ()
         self.owner: Owner | None = None
         self._names: dict[str, tuple[Point, Filter | None]] = {**NAMES} if agent is None else {}
         self._points: dict[str, HookPoint[Any, Any]] = {}
@@ -139,11 +152,6 @@ class HookRegistry:
 
         def __dir__(self) -> list[str]:
             return [*super().__dir__(), *self.names]
-
-    def admit(self, owners: Iterable[Owner]) -> None:
-        """Let these be the extensions in use here."""
-        self.owners = tuple(owners)
-        self.edits.count += 1
 
     def define(self, point: Point) -> Callable[[], None]:
         """Add a point of an extension's own; hooks that waited for it are registered.
@@ -230,24 +238,22 @@ class HookRegistry:
 
     @overload
     def register(
-        self,
-        event: str,
-        fn: Callable[..., Any],
-        *,
-        owner: Owner | None = None,
-        **options: Unpack[Options],
+        self, event: str, fn: Callable[..., Any], **options: Unpack[Options]
     ) -> Callable[[], None]: ...
     @overload
-    def register(
-        self, event: str, *, owner: Owner | None = None, **options: Unpack[Options]
-    ) -> Callable[[F], F]: ...
+    def register(self, event: str, **options: Unpack[Options]) -> Callable[[F], F]: ...
     def register(
         self,
         event: str,
         fn: Callable[..., Any] | None = None,
         *,
+        tools: Iterable[str] | None = None,
+        order: int = 0,
+        timeout: float | None = 60.0,
+        background: bool = False,
+        judge: bool = False,
+        thread: bool = False,
         owner: Owner | None = None,
-        **options: Unpack[Options],
     ) -> Any:
         """Hang a callable at an event; returns its disposer. Without one it is a decorator.
 
@@ -260,13 +266,15 @@ class HookRegistry:
         if not isinstance(cast(object, event), str):
             raise HookError(f"which event is {event!r} for? register takes its name first")
 
+        options = tools, order, timeout, background, judge, thread
+
         def add(fn: F) -> F:
-            self.register(event, fn, owner=owner, **options)
+            self._add(Hook(event, fn, owner or self.whose(fn) or owner_of(fn), *options))
             return fn
 
         if fn is None:
             return add
-        hook = self._add(Hook(event, fn, owner or self.whose(fn) or owner_of(fn), **options))
+        hook = self._add(Hook(event, fn, owner or self.whose(fn) or owner_of(fn), *options))
         return lambda: self._unhang(hook)
 
     register_hook = register

@@ -201,9 +201,10 @@ class Agent(Host):
 
     def scope_of(self, session: Session | None) -> Scope:
         """Where what counts in a session hangs, next to it: there, or on the agent."""
-        for each in session.line if session else ():
-            if each.hung is not None and each.agent is self:
-                return each.hung
+        while session is not None:
+            if session.hung is not None and session.agent is self:
+                return session.hung
+            session = session.parent
         return self.scope
 
     def tools_of(self, session: Session) -> Mapping[str, Tool]:

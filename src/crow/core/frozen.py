@@ -50,9 +50,11 @@ def _slotted(cls: type[Any], methods: Mapping[str, Any], *, frozen: bool) -> Any
     own = {**methods, "__match_args__": tuple(given), **vars(cls)}
     for name in (*given, *OF_A_CLASS):
         own.pop(name, None)
-    own["__slots__"] = [*given]
+    slots = dict.fromkeys(given)
     for base in cls.__mro__[1:-1]:
-        own["__slots__"] = [name for name in own["__slots__"] if name not in _slots(base)]
+        for name in vars(base).get("__slots__", ()):
+            slots.pop(name, None)
+    own["__slots__"] = [*slots]
     made: Any = cast(Any, type(cls))(cls.__name__, cls.__bases__, own)
     made.__qualname__ = cls.__qualname__
     made.__init__ = _Later(_make_init, made, given, frozen)
@@ -67,10 +69,6 @@ class _Later(partial[Any]):
         cls: Any = self.args[0]
         made: Any = cls.__dict__[self()]
         return made.__get__(instance, owner) if callable(made) else made
-
-
-def _slots(cls: type[Any]) -> Iterable[str]:
-    return vars(cls).get("__slots__", ())
 
 
 def _show_shape(made: Any, cls: type[Any], frozen: bool) -> str:
@@ -143,7 +141,9 @@ def _make_init(cls: Any, given: Mapping[str, Any], frozen: bool) -> str:
     types: dict[str, Any] = {}
     for base in cast("tuple[type, ...]", cls.__mro__)[::-1]:
         types |= vars(base).get("__annotations__", {})
-    made.__annotations__ = {**{name: types[name] for name in given}, "return": None}
+    for name in types.keys() - given.keys():
+        del types[name]
+    made.__annotations__ = {**types, "return": None}
     cls.__init__ = made
     return "__init__"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import wraps
+from itertools import filterfalse
 from typing import Any, cast
 
 from crow.core.events import Event, StopReason
@@ -71,7 +72,7 @@ def event(
     def make(method: Callable[..., Any]) -> Callable[..., Any]:
         code = method.__code__
         names = code.co_varnames[1 : code.co_argcount]
-        fields = tuple([name for name in names if name not in (*COMMON, "call_next")])
+        fields = tuple(filterfalse(NO_FIELDS.__contains__, names))
         point = Point(method.__name__, kind, fields, context=context, **row)
         POINTS.append(point)
         for name, when in point.names.items():
@@ -125,6 +126,8 @@ def _next(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Next:
     return found[-1]
 
 
+NO_FIELDS = {*COMMON, "call_next"}
+"""Parameters that are the same at many moments."""
 POINTS: list[Point] = []
 NAMES: dict[str, tuple[Point, Filter | None]] = {}
 """What each of their names stands for, and for which contexts it fires under that."""

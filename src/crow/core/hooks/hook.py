@@ -117,7 +117,14 @@ class Hook:
         """Be ready to be called at a point. Raises `HookError` for what does not go together."""
         code = _code_called(self.function)
         flags, steps = (0, b"") if code is None else (code.co_flags, code.co_code[::2])
-        self._fit(point, yields=bool(flags & (CO_GENERATOR | CO_ASYNC_GENERATOR)))
+        if flags & (CO_GENERATOR | CO_ASYNC_GENERATOR) and point.name != "around_llm_request":
+            raise HookError(
+                f"{_named(self.function)} yields, and nothing of it would run at {point.name}: "
+                "return an answer; only around_llm_request has a use for pieces"
+                f"{_written(self.function)}"
+            )
+        if self.background or self.judge or self.thread or self.tools is not None:
+            self._fit(point)
         self.call = bind(self.function, point)
         self.event, self.when = point.name, when
         changes = () if self.judge or self.background else point.changes
@@ -141,7 +148,8 @@ class Hook:
         options = self.tools, self.order, self.timeout, self.background, self.judge, self.thread
         return Hook(self.asked, self.function, owner, *options)
 
-    def _fit(self, point: Point, *, yields: bool) -> None:
+    def _fit(self, point: Point) -> None:
+        """Raise `HookError` for an option that makes no sense at a point."""
         name, function = point.name, self.function
         if self.background and point.kind not in ("watch", "fold"):
             raise HookError(f"{name} decides something: its hooks cannot run in the background")
@@ -151,11 +159,6 @@ class Hook:
             raise HookError(f"{name} is about no tool call: tools=... has no meaning there")
         if self.thread and point.kind == "wrap":
             raise HookError(f"{name} wraps what is async: its hooks cannot run in a thread")
-        if yields and name != "around_llm_request":
-            raise HookError(
-                f"{_named(function)} yields, and nothing of it would run at {name}: return an "
-                f"answer; only around_llm_request has a use for pieces{_written(function)}"
-            )
         if self.thread and any(map(iscoroutinefunction, (function, type(function).__call__))):
             raise HookError(f"{function!r} is async: thread=True is for hooks that are not")
 

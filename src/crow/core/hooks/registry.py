@@ -388,15 +388,18 @@ class HookRegistry:
         hook_point.root = root
         return hook_point
 
-    def around(self, session: Session | None) -> Iterator[HookRegistry]:
+    def around(self, session: Session | None) -> list[HookRegistry]:
         """Those of a session, of this agent, and of those that they work for."""
-        for each in session.line if session else ():
-            if each.hung is not None:
-                yield each.hung.hooks
+        found: list[HookRegistry] = []
+        while session is not None:
+            if session.hung is not None:
+                found.append(session.hung.hooks)
+            session = session.parent
         hooks: HookRegistry | None = self
         while hooks is not None:
-            yield hooks
+            found.append(hooks)
             hooks = hooks.parent
+        return found
 
     def watching(self, session: Session, event: str) -> Sequence[Callable[..., None]]:
         """Those who are told of each run of a hook at an event, in a session of this agent."""

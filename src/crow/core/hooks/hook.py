@@ -34,6 +34,8 @@ NUMBERS = count(1)
 WAITING = {dis.opmap[name] for name in ("GET_AWAITABLE", "GET_AITER", "GET_ANEXT")}
 """What an async function does that needs a task and a clock, because it may take its time."""
 NUMBER = (int, float)
+WHOLE = ["ctx"], ["ctx", "call_next"]
+"""What a hook takes that is called as it is: at most points, and at a wrap."""
 
 
 @dataclass(slots=True, eq=False)
@@ -125,7 +127,8 @@ class Hook:
             )
         if self.background or self.judge or self.thread or self.tools is not None:
             self._fit(point)
-        self.call = bind(self.function, point)
+        sources, whole = _sources(self.function, point), WHOLE[point.kind == "wrap"]
+        self.call = self.function if sources == whole else _filled(self.function, sources, point)
         self.event, self.when = point.name, when
         changes = () if self.judge or self.background else point.changes
         self.role = Role(self.owner, point.name, self.name, changes)
@@ -176,12 +179,8 @@ def _tool_name(ctx: Context) -> str:
     return cast(ToolContext, ctx).call.name.casefold()
 
 
-def bind(fn: Callable[..., Any], point: Point) -> Callable[..., Any]:
-    """A callable of a context, and at a wrap of ``call_next``, that gives ``fn`` what it names.
-
-    Parameters with a default keep it. Raises `HookError` for a parameter that nothing fills.
-    """
-    sources = _sources(fn, point)
+def _filled(fn: Callable[..., Any], sources: list[str], point: Point) -> Callable[..., Any]:
+    """A callable of a context, and at a wrap of ``call_next``, that gives ``fn`` what it names."""
     get: Callable[[Any], Any] = attrgetter(*sources or ["agent"])
 
     def given(ctx: Any, call_next: Any = None) -> Any:
@@ -193,8 +192,6 @@ def bind(fn: Callable[..., Any], point: Point) -> Callable[..., Any]:
     def given_fields(ctx: Any) -> Any:
         return fn(*get(ctx))
 
-    if sources == (["ctx", "call_next"] if point.kind == "wrap" else ["ctx"]):
-        return fn
     if not sources or point.kind == "wrap" or "ctx" in sources:
         return given
     return given_one if len(sources) == 1 else given_fields
@@ -216,13 +213,17 @@ def _at_once(function: Callable[..., Any], *given: Any) -> Any:
 
 
 def _sources(fn: Callable[..., Any], point: Point) -> list[str]:
+    """What fills the parameters; those with a default keep it.
+
+    Raises `HookError` for one that nothing fills.
+    """
     try:
         known = parameters(fn)
     except (TypeError, ValueError) as error:
         raise HookError(f"{fn!r} cannot be a hook: {error}") from None
     sources: list[str] = []
     if known and known[0].kind is VAR_POSITIONAL:
-        return ["ctx", "call_next"] if point.kind == "wrap" else ["ctx"]
+        return WHOLE[point.kind == "wrap"]
     for index, parameter in enumerate(known):
         if not parameter.required:
             continue

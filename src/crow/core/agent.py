@@ -11,7 +11,6 @@ from types import MappingProxyType, TracebackType
 from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
 
 from crow.core.catalog import AnyCatalog, Mode, PromptSection
-from crow.core.closing import end, forget, who_waits
 from crow.core.errors import ExtensionError, ModelError, SessionError, nearest
 from crow.core.events import Notice
 from crow.core.extensions import Found
@@ -340,6 +339,8 @@ class Agent(Host):
         What extensions keep of it goes as well: they have an async ``forget_session(session_id)``.
         Raises `SessionError` where it is in use, and where nothing is stored at all.
         """
+        from crow.core.closing import forget
+
         if self.store is None:
             raise SessionError("sessions are not stored: use an extension such as PersistenceHook")
         if session_id in self._sessions:
@@ -361,6 +362,8 @@ class Agent(Host):
 
         It does so to the end, even where whoever wants it is part of what is cancelled.
         """
+        from crow.core.closing import end, who_waits
+
         if session.closed:
             return
         session.closed = True

@@ -9,18 +9,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import field
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, SupportsIndex, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 from crow.core.errors import HookError, SessionError, last_line
 from crow.core.events import StopReason
 from crow.core.frozen import OwnList, Shelf, frozen, kept, mutable
 from crow.core.history import NO_ANSWERS, UNBEGUN, History, begins, open_end, unanswered
+from crow.core.inbox import Inbox
 from crow.core.messages import (
     INTERRUPTED,
     Content,
@@ -34,7 +35,7 @@ from crow.core.messages import (
 from crow.core.ports import Client, NullClient, SlashCommand, Tool
 from crow.core.tasks import DOING, Errands, Spawned, nobodys
 from crow.core.trace import Trace
-from crow.core.validation import Checked, check, fits, json_object, json_value
+from crow.core.validation import Checked, check, json_object, json_value
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent, HookRegistry, Mode, PromptSection, Scope
@@ -62,51 +63,6 @@ FIXED = (
     "id", "parent", "trace", "lock", "tasks", "runs", "asking", "cache", "pending", "agent", "hung",
 )  # fmt: skip
 """Fields of a session that keep what they begin with."""
-
-
-class Inbox(OwnList[Message]):
-    """What waits to be said to the model: everybody may add to it, the loop takes from it.
-
-    ``by_hooks`` is what hooks have put in: with that alone nobody keeps a run going for ever.
-    """
-
-    __slots__ = ("by_hooks",)
-
-    def __init__(self, messages: Iterable[Message] = ()) -> None:
-        super().__init__(messages)
-        self.by_hooks: list[Message] = []
-
-    def append(self, message: Message) -> None:
-        """Put a message at the end."""
-        self.insert(len(self), message)
-
-    def extend(self, messages: Iterable[Message]) -> None:
-        """Put messages at the end."""
-        for message in messages:
-            self.append(message)
-
-    def __iadd__(self, messages: Iterable[Message]) -> Self:  # pyright: ignore[reportIncompatibleMethodOverride]
-        self.extend(messages)
-        return self
-
-    def insert(self, index: SupportsIndex, message: Message) -> None:
-        """Put a message in front of another one."""
-        cast(Any, list).insert(self, index, message)
-        doing = DOING.get()
-        if doing is not None and not isinstance(doing, Spawned):
-            self.by_hooks.append(message)
-
-    def put(self, items: Iterable[Message]) -> None:
-        """Become these messages."""
-        super().put(items)
-        here = set(map(id, self))
-        self.by_hooks = [each for each in self.by_hooks if id(each) in here]
-
-    def prompts(self, *, by_hooks: bool) -> list[Message]:
-        """The prompts that wait: those of hooks, or all others."""
-        theirs = set(map(id, self.by_hooks))
-        said = filter(fits(Message), self)
-        return [each for each in said if is_prompt(each) and (id(each) in theirs) is by_hooks]
 
 
 KEPT: Mapping[str, Any] = {"cache": Shelf[Any], "pending": Inbox, "tasks": Errands}

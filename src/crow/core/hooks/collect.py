@@ -68,9 +68,10 @@ def _methods(thing: object) -> list[tuple[str, Any]]:
         members.update(vars(cls))
     found: list[tuple[str, Any]] = []
     for name in dir(thing):
+        if name.startswith("__"):
+            continue
         plain = members.get(name)
-        computed = hasattr(plain, "__get__") and not callable(plain)
-        if name.startswith("__") or (computed and type(plain) is not classmethod):
+        if hasattr(plain, "__get__") and not callable(plain) and type(plain) is not classmethod:
             continue
         member = getattr(thing, name, None)
         if not callable(member) and hasattr(member, MARK):

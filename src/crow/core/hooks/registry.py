@@ -146,12 +146,12 @@ class HookRegistry:
 
         def __getattr__(self, name: str) -> HookPoint[Any, Any]:
             """A point at which nothing has hung yet; it is made when it is first asked for."""
-            if name.startswith("_") or not self.knows(name):
+            if name[0] == "_" or not self.knows(name) or self[name].point.name != name:
                 raise AttributeError(f"hooks have no attribute {name!r}", name=name, obj=self)
             return self[name]
 
         def __dir__(self) -> list[str]:
-            return [*super().__dir__(), *self.names]
+            return [*super().__dir__(), *self.points]
 
     def define(self, point: Point) -> Callable[[], None]:
         """Add a point of an extension's own; hooks that waited for it are registered.
@@ -181,7 +181,9 @@ class HookRegistry:
     @property
     def points(self) -> dict[str, HookPoint[Any, Any]]:
         """Every point by its canonical name."""
-        return {point.name: self[point.name] for point, _ in self._names.values()}
+        return {
+            hook_point.point.name: hook_point for hook_point in map(self.__getitem__, self.names)
+        }
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -230,10 +232,10 @@ class HookRegistry:
 
     def _make(self, point: Point) -> HookPoint[Any, Any]:
         """A point as it is first asked for."""
-        above = self.parent if self.parent and self.parent.knows(point.name) else None
-        kind = KINDS.get(point.name, KINDS[point.kind])
-        made = self._points[point.name] = kind(point, self, above and above[point.name])
-        setattr(self, point.name, made)
+        name, parent = point.name, self.parent
+        above = parent[name] if parent is not None and parent.knows(name) else None
+        made = self._points[name] = KINDS.get(name, KINDS[point.kind])(point, self, above)
+        setattr(self, name, made)
         return made
 
     @overload
@@ -265,7 +267,6 @@ class HookRegistry:
         """
         if not isinstance(cast(object, event), str):
             raise HookError(f"which event is {event!r} for? register takes its name first")
-
         options = tools, order, timeout, background, judge, thread
 
         def add(fn: F) -> F:
@@ -357,9 +358,10 @@ class HookRegistry:
         """The extension that hangs something now: a method of its own, or from its own code."""
         if self.owner is not None:
             return self.owner
+        thing, now = getattr(fn, "__self__", None), doing()
+        if thing is None and now is None:
+            return None
         known = [*self.owners, *(self.agent.owners if self.agent else ())]
-        thing = getattr(fn, "__self__", None)
-        now = doing()
         if now is not None:
             known += [
                 owner for each in now.agent.hooks.around(now.session) for owner in each.owners

@@ -147,7 +147,8 @@ class HookRegistry:
         def __getattr__(self, name: str) -> HookPoint[Any, Any]:
             """A point at which nothing has hung yet; it is made when it is first asked for."""
             if name[0] == "_" or not self.knows(name) or self[name].point.name != name:
-                raise AttributeError(f"hooks have no attribute {name!r}", name=name, obj=self)
+                told = f"'HookRegistry' object has no attribute {name!r}"
+                raise AttributeError(told, name=name, obj=self)
             return self[name]
 
         def __dir__(self) -> list[str]:

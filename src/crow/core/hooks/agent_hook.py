@@ -78,15 +78,13 @@ def event(
         for name, when in point.names.items():
             NAMES[name] = point, when
 
-        @wraps(method)
         def untouched(self: object, *args: Any, **kwargs: Any) -> Untouched:
             return Untouched(_handed(point, [*args, *kwargs.values()]))
 
-        @wraps(method)
         def through(self: object, *args: Any, **kwargs: Any) -> Any:
             return method(self, **dict.fromkeys(fields), call_next=_next(args, kwargs))
 
-        return through if kind == "wrap" else untouched
+        return wraps(method)(through if kind == "wrap" else untouched)
 
     return make
 

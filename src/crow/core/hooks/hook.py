@@ -11,7 +11,6 @@ from inspect import (
     CO_ASYNC_GENERATOR,
     CO_COROUTINE,
     CO_GENERATOR,
-    isasyncgenfunction,
     iscoroutinefunction,
 )
 from itertools import count
@@ -135,7 +134,7 @@ class Hook:
         here = not (self.thread or self.background or point.kind == "wrap")
         self.always = self.tools is None and when is None and not self.off
         self.patience = min(BLOCKING, self.timeout)
-        self.lazy = iscoroutinefunction(self.function) or isasyncgenfunction(self.function)
+        self.lazy = flags & CO_ASYNC_GENERATOR > 0 or iscoroutinefunction(self.function)
         at_once = bool(flags & CO_COROUTINE) and WAITING.isdisjoint(steps)
         self.instant = at_once and not self.thread
         if self.instant:

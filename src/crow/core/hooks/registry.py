@@ -235,7 +235,8 @@ class HookRegistry:
         """A point as it is first asked for."""
         name, parent = point.name, self.parent
         above = parent[name] if parent is not None and parent.knows(name) else None
-        made = self._points[name] = KINDS.get(name, KINDS[point.kind])(point, self, above)
+        made = KINDS.get(name, KINDS[point.kind])(point, self, above)
+        made = self._points.setdefault(name, made)  # a thread may have asked, too
         setattr(self, name, made)
         return made
 

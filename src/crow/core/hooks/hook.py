@@ -33,8 +33,9 @@ NUMBERS = count(1)
 WAITING = {dis.opmap[name] for name in ("GET_AWAITABLE", "GET_AITER", "GET_ANEXT")}
 """What an async function does that needs a task and a clock, because it may take its time."""
 NUMBER = (int, float)
-WHOLE = ["ctx"], ["ctx", "call_next"]
-"""What a hook takes that is called as it is: at most points, and at a wrap."""
+CONTEXT = ["ctx"]
+WHOLE = {"wrap": ["ctx", "call_next"]}
+"""What a hook takes that is called as it is, where that is more than the context."""
 
 
 @dataclass(slots=True, eq=False)
@@ -126,7 +127,7 @@ class Hook:
             )
         if self.background or self.judge or self.thread or self.tools is not None:
             self._fit(point)
-        sources, whole = _sources(self.function, point), WHOLE[point.kind == "wrap"]
+        sources, whole = _sources(self.function, point), WHOLE.get(point.kind, CONTEXT)
         self.call = self.function if sources == whole else _filled(self.function, sources, point)
         self.event, self.when = point.name, when
         changes = () if self.judge or self.background else point.changes
@@ -135,8 +136,7 @@ class Hook:
         self.always = self.tools is None and when is None and not self.off
         self.patience = min(BLOCKING, self.timeout)
         self.lazy = flags & CO_ASYNC_GENERATOR > 0 or iscoroutinefunction(self.function)
-        at_once = bool(flags & CO_COROUTINE) and WAITING.isdisjoint(steps)
-        self.instant = at_once and not self.thread
+        self.instant = not self.thread and flags & CO_COROUTINE > 0 and WAITING.isdisjoint(steps)
         if self.instant:
             self.call, self.lazy = partial(_at_once, self.call), False
         self.plain, self.eager = here and not self.lazy, here and self.lazy
@@ -222,7 +222,7 @@ def _sources(fn: Callable[..., Any], point: Point) -> list[str]:
         raise HookError(f"{fn!r} cannot be a hook: {error}") from None
     sources: list[str] = []
     if known and known[0].kind is VAR_POSITIONAL:
-        return WHOLE[point.kind == "wrap"]
+        return WHOLE.get(point.kind, CONTEXT)
     for index, parameter in enumerate(known):
         if not parameter.required:
             continue

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
 from functools import partial
-from itertools import compress
+from itertools import compress, repeat
+from operator import attrgetter
 from threading import RLock
 from typing import Any, NoReturn, TypeVar, cast, dataclass_transform
 
@@ -16,6 +17,8 @@ V = TypeVar("V")
 
 SPECIAL = re.compile("ClassVar|InitVar|KW_ONLY")
 """Annotations of what is no field, or no common one."""
+HASH = attrgetter("__class__.__hash__")
+"""How a value is hashed: None for one that can be changed in place, which is no default."""
 OF_A_CLASS = ("__dict__", "__weakref__", "__dataclass_fields__", "__dataclass_params__")
 """What is made anew for a class with slots."""
 FIELD: Any = Field
@@ -43,11 +46,14 @@ def mutable(cls: type[T]) -> type[T]:
 def _slotted(cls: type[Any], methods: Mapping[str, Any], *, frozen: bool) -> Any:
     """A class with slots for its fields, and with these methods where it has none."""
     cls.__doc__ = cls.__doc__ or cls.__name__  # else `dataclass` asks for a signature, dearly
-    given = _given(cls)
-    if given is None:
+    written = vars(cls)
+    types: dict[str, Any] = written.get("__annotations__", {})
+    given: dict[str, Any] = dict(zip(types, map(written.get, types, repeat(MISSING)), strict=True))
+    special = hasattr(cls, "__dataclass_fields__") or None in map(HASH, given.values())
+    if special or SPECIAL.search(" ".join(map(str, types.values()))):  # for `dataclass` to read
         _shape(cls, frozen)
         given = {each.name: each for each in fields(cls)}
-    own = {**methods, "__match_args__": tuple(given), **vars(cls)}
+    own = {**methods, "__match_args__": tuple(given), **written}
     for name in (*given, *OF_A_CLASS):
         own.pop(name, None)
     slots = dict.fromkeys(given)
@@ -94,19 +100,6 @@ def _found_shape(cls: type[Any], frozen: bool) -> dict[str, Field[Any]]:
         made: Any = dataclass(init=False, repr=False, eq=False, frozen=below)(cls)
         made.__dataclass_params__.frozen = frozen  # what `dataclass` asks of the bases of a class
     return vars(cls)["__dataclass_fields__"]
-
-
-def _given(cls: type[Any]) -> dict[str, Any] | None:
-    """The fields with what the class gives them; None where that is for `dataclass` to say."""
-    own = vars(cls)
-    annotations: dict[str, Any] = own.get("__annotations__", {})
-    given: dict[str, Any] = {}
-    for name in annotations:
-        given[name] = value = own.get(name, MISSING)
-        if value.__class__.__hash__ is None:
-            return None
-    is_special = SPECIAL.search(" ".join(map(str, annotations.values())))
-    return None if is_special or hasattr(cls, "__dataclass_fields__") else given
 
 
 def _make_init(cls: Any, given: Mapping[str, Any], frozen: bool) -> str:

@@ -35,7 +35,11 @@ def parameters(called: Any) -> list[Parameter]:  # noqa: C901 - in one place, fo
     bound = 0
     if called.__class__ is MethodType:
         function, bound = called.__func__, 1
-    elif called.__class__ is type and _is_made_by_init(called):
+    elif (
+        called.__class__ is type
+        and called.__new__ is object.__new__
+        and not hasattr(called, "__signature__")
+    ):  # its `__init__` alone makes it
         if called.__init__ is object.__init__:
             return []
         function, bound = called.__init__, 1
@@ -58,10 +62,6 @@ def parameters(called: Any) -> list[Parameter]:  # noqa: C901 - in one place, fo
             found.append(Parameter(names[last], kind))
             last += 1
     return found
-
-
-def _is_made_by_init(cls: Any) -> bool:
-    return cls.__new__ is object.__new__ and not hasattr(cls, "__signature__")
 
 
 def _of_signature(called: Any) -> list[Parameter]:

@@ -17,6 +17,7 @@ C = TypeVar("C", bound=Context)
 F = TypeVar("F", bound=Callable[..., Any])
 
 Line = tuple[Hook, ...]
+JUDGE = attrgetter("judge")
 RANK = attrgetter("judge", "order", "place")
 """What the hooks of a point are sorted by."""
 
@@ -173,7 +174,7 @@ class HookPoint(Generic[C, F]):
         """True where one of these hooks is called last, on what nobody can change any more."""
         known = self._judged
         if known[0] is not line:
-            known = self._judged = line, any(hook.judge for hook in line)
+            known = self._judged = line, any(map(JUDGE, line))
         return known[1]
 
     def view(self, ctx: C) -> tuple[Any, ...]:

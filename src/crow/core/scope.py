@@ -203,7 +203,9 @@ class Scope:
             thing = make(thing, known_as, options)
         hooks, by = self.hooks, self.hooks.whose()
         owner = Owner(known_as, thing, trusted and (by is None or by.trusted), source, by=by)
-        self._number(owner)
+        owner.used, owner.moved = self._at or next(NUMBERS), self._at > 0
+        if owner.moved or self.session is not None:
+            self._place(owner)
         outer, hooks.owner = hooks.owner, owner
         try:
             self._hang(thing, owner)
@@ -278,15 +280,12 @@ class Scope:
             free, number = f"{name}_{number}", number + 1
         return free
 
-    def _number(self, owner: Owner) -> None:
-        """Number an extension; on a session with that of the one in whose place it stands."""
-        owner.used, owner.moved = self._at or next(NUMBERS), self._at > 0
-        stands = owner.moved
-        if self.session is not None and not stands:
+    def _place(self, owner: Owner) -> None:
+        """Put an extension into the place of another one: with its number, on a session."""
+        if not owner.moved:
             outer = [each for scope in [*self.line()][1:] for each in scope.hooks.owners]
             owner.used = next((each.used for each in outer if each.name == owner.name), owner.used)
-            stands = owner.used in [each.used for each in self.agent.hooks.owners]
-        if stands:
+        if owner.moved or owner.used in [each.used for each in self.agent.hooks.owners]:
             owner.place = 0, owner.used
 
     def _hang(self, thing: Any, owner: Owner) -> None:

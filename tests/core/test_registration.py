@@ -305,6 +305,38 @@ async def test_an_event_that_is_gone_can_be_defined_anew_and_those_of_sub_agents
     assert heard == ["first", "second"]
 
 
+async def test_what_a_session_hung_at_an_event_that_is_gone_goes_with_its_extension():
+    heard: list[str] = []
+
+    class Deploys:
+        def init_session(self, session: Any) -> None:
+            session.hooks.register("on_deploy", lambda: heard.append("deployed"))
+
+    agent = agent_with()
+    dispose = agent.hooks.define(Point("on_deploy", "gate", ()))
+    session = await agent.new_session()
+    session.use(Deploys(), name="deploys")
+    await agent.hooks["on_deploy"].fire(Context(agent, session))
+    dispose()
+    session.remove("deploys")
+    agent.hooks.define(Point("on_deploy", "gate", ()))
+    await agent.hooks["on_deploy"].fire(Context(agent, session))
+    assert heard == ["deployed"]
+
+
+async def test_tools_at_an_event_that_a_sub_agent_does_not_know_end_no_run_of_its(echo):
+    agent = agent_with("done", tools=[echo])
+    agent.hooks.define(Point("on_transfer", "watch", ("call",), context=ToolContext))
+    agent.hooks.register("on_transfer", lambda call: None, tools={"transfer"})
+    child = agent.child()
+    assert (await child.run("go")).text == "done"
+    session = await agent.new_session()
+    session.hooks.define(Point("on_refund", "watch", ("call",), context=ToolContext))
+    session.hooks.register("on_refund", lambda call: None, tools={"refund"})
+    agent.llm = ScriptedModel("done")
+    assert (await agent.run("go", session=session)).text == "done"
+
+
 async def test_a_registry_by_itself_is_hung_on_agents_with_all_that_it_has(echo):
     heard: list[str] = []
     registry = HookRegistry()

@@ -203,7 +203,8 @@ class HookRegistry:
 
     def __iter__(self) -> Iterator[Hook]:
         """Every hook, point by point, in the order in which they run."""
-        points = [self._points[name] for name in self.names if name in self._points]
+        known = [name for name in self.names if name in self._points]
+        points = [self._points[name] for name in dict.fromkeys([*known, *self._points])]
         return iter([hook for point in points for hook in point.entries])
 
     @property

@@ -110,12 +110,11 @@ def _entry_points(places: tuple[tuple[str, int], ...]) -> list[EntryPoint]:
     first: dict[tuple[bool, str], EntryPoint] = {}
     for point in every:
         first.setdefault((point.group == COMMANDS, point.name), point)
-    return [_beside(first[point.group == COMMANDS, point.name], point) for point in every]
-
-
-def _beside(first: EntryPoint, point: EntryPoint) -> EntryPoint:
-    """An entry point that knows whether another one has its name."""
-    return point if first is point else replace(point, rival=first.brought_by)
+    for at, point in enumerate(every):
+        known = first[point.group == COMMANDS, point.name]
+        if known is not point:
+            every[at] = replace(point, rival=known.brought_by)
+    return every
 
 
 def _packages_in(place: str) -> Iterable[Package]:
@@ -126,23 +125,26 @@ def _packages_in(place: str) -> Iterable[Package]:
         return ()
     except OSError:
         return _packages_of_zip(place)
-    return [_package(place, folder) for folder in folders]
+    found: list[Package] = []
+    for folder in folders:
+        path, name = f"{place}/{folder}", folder.rpartition(".")[0].partition("-")[0]
+        name = name.lower().translate(NORMAL)
+        has_any = os.access(f"{path}/entry_points.txt", os.F_OK)
+        found.append((name, _offered(path, name) if has_any else []))
+    return found
 
 
-def _package(place: str, folder: str) -> Package:
-    path, name = f"{place}/{folder}", folder.rpartition(".")[0].partition("-")[0]
-    name = name.lower().translate(NORMAL)
+def _offered(path: str, name: str) -> list[EntryPoint]:
+    """What a package offers Crow, read from its folder beside the code."""
     try:
         with open(f"{path}/entry_points.txt", encoding="utf-8") as file:  # noqa: PTH123 - at every start
             text = file.read()
-    except (FileNotFoundError, NotADirectoryError):
-        return name, []
     except (OSError, UnicodeDecodeError) as error:
         logger.warning("the entry points of %s cannot be read: %s", path, error)
-        return name, []
+        return []
     if "[crow." not in text:
-        return name, []
-    return name, list(_parsed(text, name if name == OWN else _title(Path(path)) or name))
+        return []
+    return _parsed(text, name if name == OWN else _title(Path(path)) or name)
 
 
 def _packages_of_zip(place: str) -> Iterator[Package]:
@@ -150,17 +152,18 @@ def _packages_of_zip(place: str) -> Iterator[Package]:
 
     for package in distributions(path=[place]):
         text = package.read_text("entry_points.txt") or ""
-        yield package.name.lower().translate(NORMAL), list(_parsed(text, package.name))
+        yield package.name.lower().translate(NORMAL), _parsed(text, package.name)
 
 
-def _parsed(text: str, package: str) -> Iterator[EntryPoint]:
-    group = ""
+def _parsed(text: str, package: str) -> list[EntryPoint]:
+    found, group = list[EntryPoint](), ""
     for line in map(str.strip, text.splitlines()):
         if line.startswith("["):
             group = line.strip("[]").strip()
         elif group.startswith("crow.") and "=" in line and not line.startswith(("#", ";")):
             name, _, value = map(str.strip, line.partition("="))
-            yield EntryPoint(name, value, package, group, package == OWN)
+            found.append(EntryPoint(name, value, package, group, package == OWN))
+    return found
 
 
 def _title(folder: Path) -> str:

@@ -121,6 +121,25 @@ def test_defaults_that_are_made_are_made_for_each():
             c: list[int] = []  # noqa: RUF012
 
 
+def test_a_class_that_looks_at_what_it_is_given_does_not_look_at_its_own_defaults():
+    looked: list[tuple[str, object]] = []
+
+    @mutable
+    class Looks:
+        a: int
+        b: str = "b"
+        c: list[int] = dataclasses.field(default_factory=list[int])
+
+        def __setattr__(self, name: str, value: object) -> None:
+            looked.append((name, value))
+            object.__setattr__(self, name, value)
+
+    assert (Looks(1), looked) == (Looks(1), [("a", 1)] * 2)
+    looked.clear()
+    assert repr(Looks(1, "c", [2])).endswith("Looks(a=1, b='c', c=[2])")
+    assert looked == [("a", 1), ("b", "c"), ("c", [2])]
+
+
 def test_a_wrong_call_names_the_class():
     wrong: Any = Mine
     with pytest.raises(TypeError, match=r"Mine\.__init__\(\) missing 1 required"):

@@ -255,6 +255,88 @@ async def test_register_is_a_decorator_where_it_is_given_no_hook(echo):
         agent.hooks.register(guard)  # type: ignore[call-overload]
 
 
+def test_hook_wants_the_name_of_an_event_and_says_so_where_it_gets_the_function():
+    with pytest.raises(HookError, match=r"which event is <function .* for\? hook takes its name"):
+
+        @hook  # type: ignore[arg-type]
+        def before_tool(ctx: Any) -> None: ...
+
+
+def test_an_object_whose_call_yields_is_refused_as_a_function_is():
+    class Pieces:
+        def __call__(self, ctx: Any) -> Any:
+            yield "nothing of it would run"
+
+    with pytest.raises(HookError, match="yields, and nothing of it would run at before_tool"):
+        agent_with().hooks.register("before_tool", Pieces())
+
+
+async def test_the_points_are_attributes_by_their_canonical_names_alone():
+    agent = agent_with()
+    agent.hooks.define(Point("on_deploy", "gate", (), aliases=("Deploying",)))
+    session = await agent.new_session()
+    canonical = [*(point.name for point in POINTS), "on_deploy"]
+    for hooks in (agent.hooks, agent.child().hooks, session.hooks):
+        known = canonical[:-1] if hooks.parent else canonical
+        assert set(known) <= set(dir(hooks))
+        assert list(hooks.points) == known
+        assert all(getattr(hooks, name) is hooks[name] for name in known)
+        assert hooks["Stop"] is hooks.on_stop
+        assert not hasattr(hooks, "Stop")
+    with pytest.raises(AttributeError, match="no attribute 'befor_tool'") as error:
+        _ = agent.hooks.befor_tool  # type: ignore[attr-defined]
+    assert (error.value.name, error.value.obj) == ("befor_tool", agent.hooks)
+
+
+async def test_an_event_that_is_gone_can_be_defined_anew_and_those_of_sub_agents_with_it():
+    heard: list[str] = []
+    agent = agent_with()
+    child = agent.child()
+    for name in ("first", "second"):
+        dispose = agent.hooks.define(Point("on_deploy", "gate", ()))
+        below = child.hooks.define(Point("on_deploy", "gate", ()))
+        forget = agent.hooks.register("on_deploy", lambda name=name: heard.append(name))
+        await child.hooks["on_deploy"].fire(Context(child, await child.new_session()))
+        forget()
+        below()
+        dispose()
+        assert not agent.hooks.knows("on_deploy")
+        assert "on_deploy" not in dir(agent.hooks)
+    assert heard == ["first", "second"]
+
+
+async def test_what_a_session_hung_at_an_event_that_is_gone_goes_with_its_extension():
+    heard: list[str] = []
+
+    class Deploys:
+        def init_session(self, session: Any) -> None:
+            session.hooks.register("on_deploy", lambda: heard.append("deployed"))
+
+    agent = agent_with()
+    dispose = agent.hooks.define(Point("on_deploy", "gate", ()))
+    session = await agent.new_session()
+    session.use(Deploys(), name="deploys")
+    await agent.hooks["on_deploy"].fire(Context(agent, session))
+    dispose()
+    session.remove("deploys")
+    agent.hooks.define(Point("on_deploy", "gate", ()))
+    await agent.hooks["on_deploy"].fire(Context(agent, session))
+    assert heard == ["deployed"]
+
+
+async def test_tools_at_an_event_that_a_sub_agent_does_not_know_end_no_run_of_its(echo):
+    agent = agent_with("done", tools=[echo])
+    agent.hooks.define(Point("on_transfer", "watch", ("call",), context=ToolContext))
+    agent.hooks.register("on_transfer", lambda call: None, tools={"transfer"})
+    child = agent.child()
+    assert (await child.run("go")).text == "done"
+    session = await agent.new_session()
+    session.hooks.define(Point("on_refund", "watch", ("call",), context=ToolContext))
+    session.hooks.register("on_refund", lambda call: None, tools={"refund"})
+    agent.llm = ScriptedModel("done")
+    assert (await agent.run("go", session=session)).text == "done"
+
+
 async def test_a_registry_by_itself_is_hung_on_agents_with_all_that_it_has(echo):
     heard: list[str] = []
     registry = HookRegistry()

@@ -56,7 +56,7 @@ def unknown_extensions(settings: Settings, agent: Agent | None) -> Iterator[str]
     """Names under ``extensions`` in the settings that no extension has, one line each."""
     if agent is None:
         return
-    known = {*agent.extensions, *(found.name for found in agent.found)}
+    known = {*agent.extensions, *[found.name for found in agent.found]}
     named = {entry.text: str(entry.source) for entry in settings.disabled}
     for name in settings.extensions:
         start = f"extensions.{name}."

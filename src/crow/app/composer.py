@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
+from operator import itemgetter
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -66,10 +67,6 @@ class Composer:
         self.problems: dict[str, tuple[str, ...]] = {}
         self.refused: dict[str, str] = {}
 
-    def options(self, name: str) -> dict[str, Any]:
-        """The options that the settings have for an extension."""
-        return dict(self.settings.extensions.get(name, {}))
-
     @cached_property
     def installed(self) -> list[EntryPoint]:
         """The extensions of installed packages, as far as they are wanted."""
@@ -91,7 +88,7 @@ class Composer:
         """The extensions that come with Crow, by their order."""
         loaded = [self.load(point) for point in self.installed if point.own]
         ordered = [(getattr(one[1], "order", LAST), *one) for one in loaded]
-        return sorted(ordered, key=lambda one: one[0])
+        return sorted(ordered, key=itemgetter(0))
 
     def use_installed(self, given: Sequence[Any] = ()) -> None:
         """Use the extensions of other packages, by name, but none that is ``given`` by hand."""
@@ -147,7 +144,7 @@ class Composer:
 
     def options_for(self, cls: Any, name: str) -> dict[str, Any]:
         """What an extension of this class is made with."""
-        own = self.options(name)
+        own = dict(self.settings.extensions.get(name, {}))
         if own and cls is not None:
             own = self.read(cls, name, own)
         options_from = getattr(cls, "options_from", None)
@@ -248,6 +245,8 @@ class Composer:
     def use_project(self) -> None:
         """Use the Python files of the settings' project, as they are trusted."""
         project = Path(self.settings.project)
+        if not files_in(project / FOLDER):
+            return
         contents = sealed(project) if self.settings.trusted else None
         if contents is None:
             self.use_folder(project / FOLDER, trusted=False)

@@ -105,7 +105,11 @@ def loaded(spec: str, do: Callable[[], Any]) -> Any:
 
 def files_in(folder: Path) -> list[Path]:
     """The files of a folder that are extensions: no helpers (``_name.py``) and no tests."""
-    return [path for path in sorted(folder.glob("*.py")) if is_extension(path)]
+    try:
+        paths = sorted(folder.iterdir())  # `glob` compiles an expression, at every start
+    except OSError:
+        return []
+    return [path for path in paths if path.suffix == ".py" and is_extension(path)]
 
 
 def is_extension(path: Path) -> bool:

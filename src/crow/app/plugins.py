@@ -69,7 +69,8 @@ def _places(settings: Settings) -> Iterator[tuple[str, Path, Path]]:
     ids = added(home)
     projects = [Path(settings.project)] if settings.project and settings.trusted else []
     for base in dict.fromkeys([home, *projects]):
-        for root in sorted(base.joinpath(FOLDER).glob("*")):
+        folder = base / FOLDER
+        for root in sorted(folder.glob("*")) if folder.is_dir() else ():
             # a link of a project's leads to what nobody looks at when it is trusted
             if is_plugin(root) and (base == home or not root.is_symlink()):
                 yield ids.get(root.name, "") if base == home else "", root, data

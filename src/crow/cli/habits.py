@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from crow.core.hooks.contexts import ToolContext, TurnContext
     from crow.core.session import Session
 
-NAMES = re.compile(r"[^\s,()]+(?:\([^)]*\))?")
+NAMES = r"[^\s,()]+(?:\([^)]*\))?"
 """One of several tools or rules in a text: a rule's own blanks and commas are in parentheses."""
 LAYERS = ("user", "project", "local")
 ALL_TOOLS = "default"
@@ -162,7 +162,7 @@ def swallower(options: argparse.Namespace) -> str:
 
 def names_in(texts: Sequence[str]) -> list[str]:
     """The tools or rules that are named, each by itself."""
-    return [name for text in texts for name in NAMES.findall(text)]
+    return [name for text in texts for name in re.findall(NAMES, text)]
 
 
 def layers_of(options: argparse.Namespace) -> frozenset[str] | None:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from crow.settings import Settings
 
 
-ID = re.compile(r"[\w-]{1,64}", re.ASCII)
-CONFIGURING = re.compile(r"[\w.-]+=\S+$")
+ID = r"[\w-]{1,64}"
+CONFIGURING = r"[\w.-]+=\S+$"
 """What codex takes behind ``-c``."""
 CHOOSE = "?"
 """What stands for the id of a session that is to be chosen from a list."""
@@ -57,12 +57,12 @@ def check_session(options: argparse.Namespace, *, chooses: bool = False) -> None
     """Raise `UsageError` where two sessions are meant, or one that nobody can choose."""
     if options.resume and options.latest:
         raise UsageError("--resume and --continue exclude each other")
-    if options.latest and CONFIGURING.match(options.prompt or ""):
+    if options.latest and re.match(CONFIGURING, options.prompt or ""):
         told = "--continue, and takes no value: --model NAME, or --settings '{\"NAME\": VALUE}'"
         raise UsageError(f"-c is {told}")
     if options.fork_session and not (options.resume or options.latest):
         raise UsageError("--fork-session goes with --resume or --continue")
-    if options.session_id and not ID.fullmatch(options.session_id):
+    if options.session_id and not re.fullmatch(ID, options.session_id, re.ASCII):
         raise UsageError("--session-id takes letters, digits, - and _, at most 64")
     if options.session_id and (options.resume or options.latest):
         raise UsageError("--session-id is for a new session: not with --resume and --continue")

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, NoReturn
 
 from crow.core.errors import CrowError
@@ -62,13 +63,6 @@ def columns() -> int:
         return WIDTH
 
 
-class HelpText(argparse.RawDescriptionHelpFormatter):
-    """Help that is as wide as the terminal."""
-
-    def __init__(self, prog: str, **kwargs: Any) -> None:
-        super().__init__(prog, **{"width": columns() - 2, **kwargs})
-
-
 class Fence(argparse.Action):
     """Does nothing."""
 
@@ -80,15 +74,10 @@ class Parser(argparse.ArgumentParser):
     """argparse with errors raised, and the nearest option named."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self.options: list[str] = []
         self.notes: list[str] = []
-        kwargs.setdefault("formatter_class", HelpText)
+        wide = partial(argparse.RawDescriptionHelpFormatter, width=columns() - 2)
+        kwargs.setdefault("formatter_class", wide)
         super().__init__(*args, allow_abbrev=False, **kwargs)
-
-    def add_argument(self, *names: Any, **kwargs: Any) -> argparse.Action:
-        """Remember the option's names."""
-        self.options += [name for name in names if name.startswith("--")]
-        return super().add_argument(*names, **kwargs)
 
     def error(self, message: str) -> NoReturn:
         """Raise what argparse would print."""
@@ -108,17 +97,23 @@ class Parser(argparse.ArgumentParser):
         end = argv.index("--") if "--" in argv else len(argv)
         marked = [*argv[:end], *(PLAIN + word for word in argv[end + 1 :])]
         if end < len(argv) and self._subparsers is None:
-            super().add_argument(FENCE, action=Fence, nargs=0, dest=argparse.SUPPRESS)
+            self.add_argument(FENCE, action=Fence, nargs=0, dest=argparse.SUPPRESS)
             marked.insert(end, FENCE)
+        usage = self.usage
+        if usage is None and not any(map(_may_ask_for_help, argv[:end])):
+            self.usage = argparse.SUPPRESS  # else argparse writes it, for errors that it is not in
         options, unknown = self.parse_known_intermixed_args(marked)
-        for name, value in vars(options).items():
-            setattr(options, name, _unmarked(value))
-        unknown = _unmarked(unknown)
+        self.usage = usage
+        if end < len(argv):
+            for name, value in vars(options).items():
+                setattr(options, name, _unmarked(value))
+            unknown = _unmarked(unknown)
         if unknown:
             word = next((word for word in unknown if word.startswith("-")), unknown[0])
             name = word.partition("=")[0]
             noun = "option" if word.startswith("-") else "argument"
-            raise UsageError(f"{no_such(noun, name, self.options)} (see {self.prog} --help)")
+            known = (each for each in self.names if each.startswith("--") and each != FENCE)
+            raise UsageError(f"{no_such(noun, name, known)} (see {self.prog} --help)")
         return options
 
     def _without_foreign(self, argv: list[str]) -> list[str]:
@@ -143,7 +138,11 @@ class Parser(argparse.ArgumentParser):
     @property
     def takes_sessions(self) -> bool:
         """True for a command that is about what an agent does."""
-        return "--model" in self.options
+        return "--model" in self.names
+
+
+def _may_ask_for_help(word: str) -> bool:
+    return word == "--help" or (word[:1] == "-" and word[1:2] != "-" and "h" in word)
 
 
 def _unmarked(value: Any) -> Any:

@@ -11,7 +11,6 @@ from types import MappingProxyType, TracebackType
 from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
 
 from crow.core.catalog import AnyCatalog, Mode, PromptSection
-from crow.core.closing import end, forget, who_waits
 from crow.core.errors import ExtensionError, ModelError, SessionError, nearest
 from crow.core.events import Notice
 from crow.core.extensions import Found
@@ -202,9 +201,10 @@ class Agent(Host):
 
     def scope_of(self, session: Session | None) -> Scope:
         """Where what counts in a session hangs, next to it: there, or on the agent."""
-        for each in session.line if session else ():
-            if each.hung is not None and each.agent is self:
-                return each.hung
+        while session is not None:
+            if session.hung is not None and session.agent is self:
+                return session.hung
+            session = session.parent
         return self.scope
 
     def tools_of(self, session: Session) -> Mapping[str, Tool]:
@@ -340,6 +340,8 @@ class Agent(Host):
         What extensions keep of it goes as well: they have an async ``forget_session(session_id)``.
         Raises `SessionError` where it is in use, and where nothing is stored at all.
         """
+        from crow.core.closing import forget
+
         if self.store is None:
             raise SessionError("sessions are not stored: use an extension such as PersistenceHook")
         if session_id in self._sessions:
@@ -361,6 +363,8 @@ class Agent(Host):
 
         It does so to the end, even where whoever wants it is part of what is cancelled.
         """
+        from crow.core.closing import end, who_waits
+
         if session.closed:
             return
         session.closed = True

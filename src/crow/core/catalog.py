@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Awaitable,
+    Callable,
+    ItemsView,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    ValuesView,
+)
 from typing import TYPE_CHECKING, Any, Generic, TypeGuard, TypeVar, cast
 
 from crow.core.errors import ExtensionError, with_place
@@ -90,6 +99,17 @@ class Catalog(Mapping[str, T], Generic[T]):
 
     def __len__(self) -> int:
         return len(self._things)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._things
+
+    def items(self) -> ItemsView[str, T]:
+        """What stands under each name; asked before every request."""
+        return self._things.items()
+
+    def values(self) -> ValuesView[T]:
+        """What stands under the names."""
+        return self._things.values()
 
 
 AnyCatalog = Catalog[Any]

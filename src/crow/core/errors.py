@@ -10,7 +10,7 @@ from os.path import dirname
 
 NOT_THEIRS = (dirname(dirname(__file__)), dirname(traceback.__file__))  # noqa: PTH120
 """Where Crow's code lies, and Python's library."""
-UNKNOWN_IMPORT = re.compile(r"cannot import name '(\w+)' from '[\w.]+'")
+UNKNOWN_IMPORT = r"cannot import name '(\w+)' from '[\w.]+'"
 ALIKE = 0.75
 """How alike two names are of which one was probably meant."""
 
@@ -126,7 +126,7 @@ def _sought(error: BaseException) -> tuple[str, Iterable[str]]:
     match error:
         case AttributeError(name=str(name), obj=obj) if obj is not None:
             return name, dir(obj)
-        case ImportError(name=str(module)) if found := UNKNOWN_IMPORT.match(text_of(error)):
+        case ImportError(name=str(module)) if found := re.match(UNKNOWN_IMPORT, text_of(error)):
             return found[1], dir(sys.modules.get(module))
         case NameError(name=str(name)) if not isinstance(error, UnboundLocalError):
             frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from crow.core.errors import ExtensionError, nearest, with_place
 from crow.core.frozen import frozen
-from crow.core.parameters import VAR_KEYWORD, VARIADIC, parameters
+from crow.core.parameters import VAR_KEYWORD, VARIADIC, Parameter, parameters
 
 logger = logging.getLogger("crow.extensions")
 
@@ -47,11 +47,10 @@ def make(cls: type[T], name: str, options: Mapping[str, Any]) -> T:
     Raises `ExtensionError` for an option that does not exist or is missing.
     """
     known = parameters(cls)
-    named = [each for each in known if each.name != "agent" and each.kind not in VARIADIC]
-    if VAR_KEYWORD not in [each.kind for each in known]:
-        refuse_unknown(name, options, [each.name for each in named])
-    for each in named:
-        if each.required and each.name not in options:
+    if options:
+        _refuse_unknown(name, options, known)
+    for each in known:
+        if each.required and each.name != "agent" and each.name not in options:
             told = f"the extension {name} needs the option {each.name!r} of {cls.__name__}"
             raise MissingOption(f"{told}{_place(cls)}")
     return cls(**options)
@@ -65,8 +64,11 @@ def _place(cls: type[Any]) -> str:
         return ""
 
 
-def refuse_unknown(name: str, options: Mapping[str, Any], known: list[str]) -> None:
+def _refuse_unknown(name: str, options: Mapping[str, Any], given: list[Parameter]) -> None:
     """Raise for the first option that is none, with the nearest one."""
+    if VAR_KEYWORD in [each.kind for each in given]:
+        return
+    known = [each.name for each in given if each.name != "agent" and each.kind not in VARIADIC]
     for option in options:
         if option not in known:
             near = nearest(option, known)

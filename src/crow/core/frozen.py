@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
 from functools import partial
+from itertools import compress, repeat
+from operator import attrgetter
 from threading import RLock
 from typing import Any, NoReturn, TypeVar, cast, dataclass_transform
 
@@ -15,6 +17,8 @@ V = TypeVar("V")
 
 SPECIAL = re.compile("ClassVar|InitVar|KW_ONLY")
 """Annotations of what is no field, or no common one."""
+HASH = attrgetter("__class__.__hash__")
+"""How a value is hashed: None for one that can be changed in place, which is no default."""
 OF_A_CLASS = ("__dict__", "__weakref__", "__dataclass_fields__", "__dataclass_params__")
 """What is made anew for a class with slots."""
 FIELD: Any = Field
@@ -42,16 +46,21 @@ def mutable(cls: type[T]) -> type[T]:
 def _slotted(cls: type[Any], methods: Mapping[str, Any], *, frozen: bool) -> Any:
     """A class with slots for its fields, and with these methods where it has none."""
     cls.__doc__ = cls.__doc__ or cls.__name__  # else `dataclass` asks for a signature, dearly
-    given = _given(cls)
-    if given is None:
+    written = vars(cls)
+    types: dict[str, Any] = written.get("__annotations__", {})
+    given: dict[str, Any] = dict(zip(types, map(written.get, types, repeat(MISSING)), strict=True))
+    special = hasattr(cls, "__dataclass_fields__") or None in map(HASH, given.values())
+    if special or SPECIAL.search(" ".join(map(str, types.values()))):  # for `dataclass` to read
         _shape(cls, frozen)
         given = {each.name: each for each in fields(cls)}
-    own = {**methods, "__match_args__": tuple(given), **vars(cls)}
+    own = {**methods, "__match_args__": tuple(given), **written}
     for name in (*given, *OF_A_CLASS):
         own.pop(name, None)
-    own["__slots__"] = [*given]
+    slots = dict.fromkeys(given)
     for base in cls.__mro__[1:-1]:
-        own["__slots__"] = [name for name in own["__slots__"] if name not in _slots(base)]
+        for name in vars(base).get("__slots__", ()):
+            slots.pop(name, None)
+    own["__slots__"] = [*slots]
     made: Any = cast(Any, type(cls))(cls.__name__, cls.__bases__, own)
     made.__qualname__ = cls.__qualname__
     made.__init__ = _Later(_make_init, made, given, frozen)
@@ -66,15 +75,6 @@ class _Later(partial[Any]):
         cls: Any = self.args[0]
         made: Any = cls.__dict__[self()]
         return made.__get__(instance, owner) if callable(made) else made
-
-
-def _slots(cls: type[Any]) -> Iterable[str]:
-    return vars(cls).get("__slots__", ())
-
-
-def _make_init(cls: Any, given: Mapping[str, Any], frozen: bool) -> str:
-    cls.__init__ = _init(cls, given, "_set(self, {!r}, {})" if frozen else "self.{} = {}")
-    return "__init__"
 
 
 def _show_shape(made: Any, cls: type[Any], frozen: bool) -> str:
@@ -102,33 +102,29 @@ def _found_shape(cls: type[Any], frozen: bool) -> dict[str, Field[Any]]:
     return vars(cls)["__dataclass_fields__"]
 
 
-def _given(cls: type[Any]) -> dict[str, Any] | None:
-    """The fields with what the class gives them; None where that is for `dataclass` to say."""
-    own = vars(cls)
-    annotations: dict[str, Any] = own.get("__annotations__", {})
-    given: dict[str, Any] = {}
-    for name in annotations:
-        given[name] = value = own.get(name, MISSING)
-        if value.__class__.__hash__ is None:
-            return None
-    is_special = SPECIAL.search(" ".join(map(str, annotations.values())))
-    return None if is_special or hasattr(cls, "__dataclass_fields__") else given
+def _make_init(cls: Any, given: Mapping[str, Any], frozen: bool) -> str:
+    """Give it the ``__init__`` of a class with these fields.
 
-
-def _init(cls: type[Any], given: Mapping[str, Any], line: str) -> Callable[..., None]:
-    """The ``__init__`` of a class with these fields; ``line`` is that which sets one of them."""
-    names: dict[str, Any] = {"_set": object.__setattr__, "_MISSING": MISSING}
+    What the class itself gives them goes past its ``__setattr__``, which looks at others' values.
+    """
+    names: dict[str, Any] = {"_set": object.__setattr__}
+    looks, put = "__setattr__" in vars(cls) and not frozen, "_set(self, {0!r}, {1})"
+    put_theirs = put if frozen else "self.{0} = {1}"
     args, lines = ["self"], list[str]()
     for name, each in given.items():
-        value, default = name, f"_{name}"
+        own, default = name, f"_{name}"
         is_field = isinstance(each, FIELD)
         if is_field and each.default_factory is not MISSING:
             names[default], names[f"_make_{name}"] = MISSING, each.default_factory
-            value = f"_make_{name}() if {name} is _MISSING else {name}"
+            own = f"_make_{name}()"
         elif (known := each.default if is_field else each) is not MISSING:
             names[default] = known
         args.append(f"{name}={default}" if default in names else name)
-        lines.append(line.format(name, value))
+        line = put_theirs.format(name, name)
+        if default in names and (looks or own != name):
+            lines.append(f"if {name} is {default}: {put.format(name, own)}")
+            line = f"else: {line}"
+        lines.append(line)
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
     body = "\n ".join(lines or ["pass"])
@@ -136,10 +132,13 @@ def _init(cls: type[Any], given: Mapping[str, Any], line: str) -> Callable[..., 
     made = names["__init__"]
     made.__qualname__ = f"{cls.__qualname__}.__init__"
     types: dict[str, Any] = {}
-    for base in reversed(cls.__mro__):
+    for base in cast("tuple[type, ...]", cls.__mro__)[::-1]:
         types |= vars(base).get("__annotations__", {})
-    made.__annotations__ = {**{name: types[name] for name in given}, "return": None}
-    return made
+    for name in types.keys() - given.keys():
+        del types[name]
+    made.__annotations__ = {**types, "return": None}
+    cls.__init__ = made
+    return "__init__"
 
 
 def _equal(self: Any, other: object) -> bool:
@@ -151,7 +150,7 @@ def _equal(self: Any, other: object) -> bool:
 
 def _hash(self: Any) -> int:
     counts = [each.compare if each.hash is None else each.hash for each in fields(self)]
-    return hash(tuple(value for value, is_in in zip(_values(self), counts, strict=True) if is_in))
+    return hash(tuple(compress(_values(self), counts)))
 
 
 def _repr(self: Any) -> str:
@@ -175,7 +174,7 @@ def _reduce(self: Any) -> tuple[Any, ...]:
 
 
 def _values(self: Any) -> tuple[Any, ...]:
-    return tuple(getattr(self, each.name) for each in fields(self))
+    return tuple([getattr(self, each.name) for each in fields(self)])
 
 
 METHODS: dict[str, Callable[..., Any]] = {"__eq__": _equal, "__repr__": _repr}
@@ -290,7 +289,11 @@ def kept(value: V) -> V:
                 items[key] = kept(cast(Any, each))
         return cast(V, KeptDict(items))
     if isinstance(value, list):
-        return cast(V, KeptList(map(kept, cast("list[Any]", value))))
+        every = [*cast("list[Any]", value)]
+        for at, each in enumerate(every):
+            if isinstance(each, dict | list):
+                every[at] = kept(cast(Any, each))
+        return cast(V, KeptList(every))
     return value
 
 

@@ -26,41 +26,37 @@ class Parameter(NamedTuple):
     required: bool = False
 
 
-def parameters(called: Any) -> list[Parameter]:
+def parameters(called: Any) -> list[Parameter]:  # noqa: C901 - in one place, for a start asks a hundred times
     """What `inspect.signature` says of a function, method or class, in a tenth of the time.
 
-    A start asks a hundred times. ``*args`` and ``**kwargs`` are the last ones. Raises what that
-    raises where nothing is known.
+    ``*args`` and ``**kwargs`` are the last ones. Raises what that raises where nothing is known.
     """
     function: Any = called
-    skipped = 0
-    if called.__class__ is type and _is_made_by_init(called):
+    bound = 0
+    if called.__class__ is MethodType:
+        function, bound = called.__func__, 1
+    elif (
+        called.__class__ is type
+        and called.__new__ is object.__new__
+        and not hasattr(called, "__signature__")
+    ):  # its `__init__` alone makes it
         if called.__init__ is object.__init__:
             return []
-        function, skipped = called.__init__, 1
-    elif called.__class__ is MethodType:
-        function, skipped = called.__func__, 1
-    if function.__class__ is FunctionType and SAYS_MORE.isdisjoint(function.__dict__):
-        code: CodeType = function.__code__
-        if code.co_argcount >= skipped:
-            return _of_code(function, code)[skipped:]
-    return _of_signature(called)
-
-
-def _is_made_by_init(cls: Any) -> bool:
-    return cls.__new__ is object.__new__ and not hasattr(cls, "__signature__")
-
-
-def _of_code(function: Any, code: CodeType) -> list[Parameter]:
+        function, bound = called.__init__, 1
+    if function.__class__ is not FunctionType or not SAYS_MORE.isdisjoint(function.__dict__):
+        return _of_signature(called)
+    code: CodeType = function.__code__
     names, count = code.co_varnames, code.co_argcount
+    if count < bound:
+        return _of_signature(called)
     required, last = count - len(function.__defaults__ or ()), count + code.co_kwonlyargcount
     given: Mapping[str, Any] = function.__kwdefaults__ or {}
     found: list[Parameter] = []
     for at, name in enumerate(names[:last]):
-        if at < count:
-            found.append(Parameter(name, NAMED, at < required))
-        else:
+        if at >= count:
             found.append(Parameter(name, KEYWORD_ONLY, name not in given))
+        elif at >= bound:
+            found.append(Parameter(name, NAMED, at < required))
     for flag, kind in OPEN_ENDED.items():
         if code.co_flags & flag:
             found.append(Parameter(names[last], kind))

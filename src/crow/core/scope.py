@@ -202,8 +202,10 @@ class Scope:
         if inspect.isclass(thing):
             thing = make(thing, known_as, options)
         hooks, by = self.hooks, self.hooks.whose()
-        owner = Owner(known_as, thing, trusted and (by is None or by.trusted), source)
-        owner.used, owner.by, owner.moved = self._at or self._number(known_as), by, self._at > 0
+        owner = Owner(known_as, thing, trusted and (by is None or by.trusted), source, by=by)
+        owner.used, owner.moved = self._at or next(NUMBERS), self._at > 0
+        if owner.moved or self.session is not None:
+            self._place(owner)
         outer, hooks.owner = hooks.owner, owner
         try:
             self._hang(thing, owner)
@@ -232,7 +234,7 @@ class Scope:
             names = [name for name, each in self.extensions.items() if each is thing]
             owner = Owner(names[0] if names else self._free_name(name_of(thing)), thing)
             owner.used = next(NUMBERS)
-            self.hooks.owners = (*self.hooks.owners, owner)
+            self._admit((*self.hooks.owners, owner))
             for hook in self.hooks.of(owner):
                 hook.owner = owner
             for catalog in self.catalogs:
@@ -245,7 +247,7 @@ class Scope:
     def _strangers(self) -> list[Any]:
         """What has an ``init_agent``, has hung something here, and was used by nobody."""
         around = [owner for hooks in self.hooks.around(self.session) for owner in hooks.owners]
-        known = {id(self), id(None), *(id(owner.thing) for owner in around)}
+        known = {id(self), id(None), *[id(owner.thing) for owner in around]}
         hung = [hook.owner.thing for hook in self.hooks if not hook.owner.used]
         owned = [each for catalog in self.catalogs for each in catalog.owned.values()]
         made = [bound_to(each) for each, owner in owned if owner is None]
@@ -254,16 +256,21 @@ class Scope:
             each for at, each in found.items() if at not in known and hasattr(each, "init_agent")
         ]
 
+    def _admit(self, owners: Iterable[Owner]) -> None:
+        """Let these be the extensions in use here, which may count in the place of others."""
+        self.hooks.owners = tuple(owners)
+        self.hooks.edits.count += 1
+
     def _refuse_taken(self, name: str) -> None:
-        other = next((each for each in self.hooks.owners if each.name == name), None)
-        if other is not None:
-            place = "" if other.source == "code" else f", from {other.source}"
-            raise ExtensionError(f"there is an extension {name!r} already{place}")
+        for other in self.hooks.owners:
+            if other.name == name:
+                place = "" if other.source == "code" else f", from {other.source}"
+                raise ExtensionError(f"there is an extension {name!r} already{place}")
 
     def names_since(self, before: tuple[Owner, ...]) -> tuple[str, ...]:
         """The names of what is in use and was not before, without what this uses in turn."""
-        new = [owner for owner in self.hooks.owners if owner not in before]
-        return tuple([owner.name for owner in new if owner.by not in new])
+        new, owners = {*self.hooks.owners} - {*before}, self.hooks.owners
+        return tuple([each.name for each in owners if each in new and each.by not in new])
 
     def _free_name(self, name: str) -> str:
         taken = {*self.extensions, *(owner.name for owner in self.hooks.owners)}
@@ -273,22 +280,25 @@ class Scope:
             free, number = f"{name}_{number}", number + 1
         return free
 
-    def _number(self, name: str) -> int:
-        """The number of an extension: that of the one in whose place it stands."""
-        outer = self.outer
-        known = (owner for scope in outer.line() for owner in scope.hooks.owners) if outer else ()
-        return next((owner.used for owner in known if owner.name == name), 0) or next(NUMBERS)
+    def _place(self, owner: Owner) -> None:
+        """Put an extension into the place of another one: with its number, on a session."""
+        if not owner.moved:
+            outer = [each for scope in [*self.line()][1:] for each in scope.hooks.owners]
+            owner.used = next((each.used for each in outer if each.name == owner.name), owner.used)
+        if owner.moved or owner.used in [each.used for each in self.agent.hooks.owners]:
+            owner.place = 0, owner.used
 
     def _hang(self, thing: Any, owner: Owner) -> None:
         owners = (*self.hooks.owners, owner)
-        self.hooks.owners = tuple(sorted(owners, key=USED)) if owner.moved else owners
+        self._admit(sorted(owners, key=USED) if owner.moved else owners)
         if inspect.isfunction(thing) and thing.__name__ not in ("init_agent", "init_session"):
             self._hang_function(thing, owner)
         else:
             self._hang_object(thing, owner)
-        known_as = [key for key, other in self.extensions.items() if other is thing]
-        if known_as:
-            owner.name = known_as[0]
+        for name, other in self.extensions.items():
+            if other is thing:
+                owner.name = name
+                break
         else:
             self.extensions[owner.name] = thing
         if owner.moved:
@@ -297,16 +307,16 @@ class Scope:
 
     def _hang_object(self, thing: Any, owner: Owner) -> None:
         initialise = self._initialiser(thing)
-        if getattr(thing, "__dict__", {}).get("agent", self) is None:
+        is_registry = isinstance(thing, HookRegistry)  # whose agent is a session's
+        if not is_registry and getattr(thing, "__dict__", {}).get("agent", self) is None:
             setattr(thing, "agent", self.agent)  # noqa: B010 - made without the agent it wants
         tools = tools_in(thing) if initialise is None and inspect.ismodule(thing) else ()
         for tool in tools:
             self.add_tool(tool)
         if initialise is not None:
             initialise(self.session or self.agent)
-        self.hooks.add(thing, owner)
-        brings = initialise is not None or hasattr(thing, "lifespan") or tools
-        if not brings and not self.hooks.of(owner):
+        hooks = self.hooks.add(thing, owner)
+        if not (hooks or tools or initialise is not None or hasattr(thing, "lifespan")):
             host = "agent" if self.session is None else "session"
             raise ExtensionError(
                 f"{thing!r} hangs nothing on the {host}: it has no init_{host}, no lifespan, and "
@@ -382,7 +392,7 @@ class Scope:
         """Let nothing be left of an extension, wherever it has hung something."""
         self.hooks.remove(owner)
         self._forget(owner)
-        self.hooks.owners = tuple(each for each in self.hooks.owners if each is not owner)
+        self._admit(each for each in self.hooks.owners if each is not owner)
         for key in [k for k, thing in self.extensions.items() if thing is owner.thing]:
             del self.extensions[key]
         self._lifespans.drop(owner.name)

@@ -9,16 +9,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, SupportsIndex, TypeVar, cast
+from dataclasses import field
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 from crow.core.errors import HookError, SessionError, last_line
 from crow.core.events import StopReason
 from crow.core.frozen import OwnList, Shelf, frozen, kept, mutable
 from crow.core.history import NO_ANSWERS, UNBEGUN, History, begins, open_end, unanswered
+from crow.core.inbox import Inbox
 from crow.core.messages import (
     INTERRUPTED,
     Content,
@@ -32,7 +35,7 @@ from crow.core.messages import (
 from crow.core.ports import Client, NullClient, SlashCommand, Tool
 from crow.core.tasks import DOING, Errands, Spawned, nobodys
 from crow.core.trace import Trace
-from crow.core.validation import Checked, check, fits, json_object, json_value
+from crow.core.validation import Checked, check, json_object, json_value
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent, HookRegistry, Mode, PromptSection, Scope
@@ -62,53 +65,24 @@ FIXED = (
 """Fields of a session that keep what they begin with."""
 
 
-class Inbox(OwnList[Message]):
-    """What waits to be said to the model: everybody may add to it, the loop takes from it.
-
-    ``by_hooks`` is what hooks have put in: with that alone nobody keeps a run going for ever.
-    """
-
-    __slots__ = ("by_hooks",)
-
-    def __init__(self, messages: Iterable[Message] = ()) -> None:
-        super().__init__(messages)
-        self.by_hooks: list[Message] = []
-
-    def append(self, message: Message) -> None:
-        """Put a message at the end."""
-        self.insert(len(self), message)
-
-    def extend(self, messages: Iterable[Message]) -> None:
-        """Put messages at the end."""
-        for message in messages:
-            self.append(message)
-
-    def __iadd__(self, messages: Iterable[Message]) -> Self:  # pyright: ignore[reportIncompatibleMethodOverride]
-        self.extend(messages)
-        return self
-
-    def insert(self, index: SupportsIndex, message: Message) -> None:
-        """Put a message in front of another one."""
-        cast(Any, list).insert(self, index, message)
-        doing = DOING.get()
-        if doing is not None and not isinstance(doing, Spawned):
-            self.by_hooks.append(message)
-
-    def put(self, items: Iterable[Message]) -> None:
-        """Become these messages."""
-        super().put(items)
-        here = set(map(id, self))
-        self.by_hooks = [each for each in self.by_hooks if id(each) in here]
-
-    def prompts(self, *, by_hooks: bool) -> list[Message]:
-        """The prompts that wait: those of hooks, or all others."""
-        theirs = set(map(id, self.by_hooks))
-        said = filter(fits(Message), self)
-        return [each for each in said if is_prompt(each) and (id(each) in theirs) is by_hooks]
-
-
 KEPT: Mapping[str, Any] = {"cache": Shelf[Any], "pending": Inbox, "tasks": Errands}
 """What its containers are that others must not empty."""
+
+
+VALUES: Mapping[str, tuple[Any, ...]] = {
+    "state": (dict[str, Any],),
+    "options": (json_value, {"params": json_object}),
+}
+"""What the values of its fields that are objects are."""
+
+
+def _checked(name: str, value: Mapping[str, Any] = MappingProxyType({})) -> Checked[Any]:
+    """What a field that is an object holds, whose values are looked at."""
+    return Checked(f"session.{name}", value, *VALUES[name])
+
+
+new_state, new_options = partial(_checked, "state"), partial(_checked, "options")
+no_usage = partial(kept, Usage())
 
 
 class Caching(Protocol):
@@ -207,7 +181,7 @@ class Host:
         return self.scope.add_section(section, replace=replace)
 
 
-@dataclass(slots=True, eq=False)
+@mutable
 class Session(Host):
     """One conversation: its history, its directory, and who is at the other end.
 
@@ -223,7 +197,7 @@ class Session(Host):
     cwd: str = "."
     directories: tuple[str, ...] = ()
     messages: list[Message] = field(default_factory=History)
-    state: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    state: dict[str, dict[str, Any]] = field(default_factory=new_state)
     cache: dict[str, Any] = field(default_factory=Shelf[Any])
     client: Client = field(default_factory=NullClient)
     parent: Session | None = None
@@ -231,9 +205,9 @@ class Session(Host):
     title: str = ""
     model: str | None = None
     mode: str = "default"
-    options: dict[str, Any] = field(default_factory=dict[str, Any])
+    options: dict[str, Any] = field(default_factory=new_options)
     segment: int = 0
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = field(default_factory=no_usage)
     store: Store | None = None
     trace: Trace = field(default_factory=Trace)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -244,6 +218,9 @@ class Session(Host):
     closed: bool = False
     agent: Agent | None = None
     hung: Scope | None = None
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set a field; a list of messages becomes a history, which remembers the one before.
@@ -262,7 +239,7 @@ class Session(Host):
         elif name == "usage":
             value = kept(value)
         elif name in VALUES:
-            value = Checked(f"session.{name}", value, *VALUES[name])
+            value = _checked(name, value)
         object.__setattr__(self, name, value)
 
     def _history(self, messages: list[Message]) -> History:
@@ -597,8 +574,3 @@ SHAPES: Mapping[str, Any] = {
     "hung": Any,
 }
 """What the fields of a session hold."""
-VALUES: Mapping[str, tuple[Any, ...]] = {
-    "state": (dict[str, Any],),
-    "options": (json_value, {"params": json_object}),
-}
-"""What the values of its fields that are objects are."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -28,7 +27,7 @@ Fits = Callable[[Any], bool]
 V = TypeVar("V")
 NO_SHAPES: Mapping[str, Any] = types.MappingProxyType({})
 SHOWN = 60
-MODULES = re.compile(r"(?:\w+\.)+(?=\w)")
+MODULES = r"(?:\w+\.)+(?=\w)"
 
 
 def check(name: str, value: object, shape: Any) -> None:
@@ -97,7 +96,8 @@ class Checked(dict[str, V]):
         self.shape = shape
         self.shapes = shapes
         super().__init__()
-        self.update(values)
+        if values:
+            self.update(values)
 
     def __setitem__(self, key: str, value: V) -> None:
         check(f"a key of {self.name}", key, str)
@@ -126,8 +126,11 @@ class Checked(dict[str, V]):
 def _told(shape: Any) -> str:
     if isinstance(shape, types.FunctionType):
         return str(shape.__doc__)
-    is_plain = isinstance(shape, type) and get_origin(shape) is None
-    return cast(type, shape).__name__ if is_plain else MODULES.sub("", str(shape))
+    if isinstance(shape, type) and get_origin(shape) is None:
+        return shape.__name__
+    import re
+
+    return re.sub(MODULES, "", str(shape))
 
 
 def _members(protocol: Any) -> list[str]:
@@ -221,8 +224,12 @@ def _unknown(values: list[Any], shape: Any) -> list[Any]:
 
 
 def _typed_dict(shape: Any) -> Fits:
-    hints = {key: fits(hint) for key, hint in get_type_hints(shape).items()}
-    required = frozenset(_required(shape))
+    hints, required = dict[str, Fits](), set[str]()
+    for key, hint in get_type_hints(shape, include_extras=True).items():
+        said = get_origin(hint)
+        if said is Required or (said is not NotRequired and shape.__total__):
+            required.add(key)  # the class itself misreads annotations that are kept as text
+        hints[key] = fits(get_args(hint)[0] if said in (Required, NotRequired) else hint)
     other = json_value
 
     def typed(value: Any) -> bool:
@@ -243,14 +250,6 @@ def _typed_dict(shape: Any) -> Fits:
         return True
 
     return known
-
-
-def _required(shape: Any) -> Iterator[str]:
-    """The keys that must be there; the class itself misreads annotations that are kept as text."""
-    for key, hint in get_type_hints(shape, include_extras=True).items():
-        said = get_origin(hint)
-        if said is Required or (said is not NotRequired and shape.__total__):
-            yield key
 
 
 def _dataclass(shape: type) -> Fits:

@@ -197,7 +197,7 @@ OTHER_NAMES: Mapping[str, str] = MappingProxyType(
     }
 )
 
-KEY_NAMES = frozenset({"CROW_API_KEY"}.union(*(each.key_names for each in PRESETS.values())))
+KEY_NAMES = frozenset({"CROW_API_KEY"}.union(*[each.key_names for each in PRESETS.values()]))
 """Every variable that holds a key for a model."""
 
 

@@ -103,7 +103,8 @@ def places(project: Path, home: Path, managed: tuple[Path, ...]) -> Iterator[Sou
         yield from _of_project(project, home)
     for folder in managed:
         yield from _files(folder, "managed-settings", "managed", Path("/"))
-        for path in sorted((folder / DROP_INS).glob("*.json")):
+        drop_ins = folder / DROP_INS
+        for path in sorted(drop_ins.glob("*.json")) if drop_ins.is_dir() else ():
             if not path.name.startswith("."):
                 yield Source("managed", str(path), "/", dialect_of(folder))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import wraps
+from itertools import filterfalse
 from typing import Any, cast
 
 from crow.core.events import Event, StopReason
@@ -32,6 +33,7 @@ from crow.core.hooks.contexts import (
 from crow.core.hooks.points import (
     COMMON,
     TOOL_NAMES,
+    Filter,
     Kind,
     Point,
     ends_run,
@@ -70,19 +72,19 @@ def event(
     def make(method: Callable[..., Any]) -> Callable[..., Any]:
         code = method.__code__
         names = code.co_varnames[1 : code.co_argcount]
-        fields = tuple([name for name in names if name not in (*COMMON, "call_next")])
+        fields = tuple(filterfalse(NO_FIELDS.__contains__, names))
         point = Point(method.__name__, kind, fields, context=context, **row)
         POINTS.append(point)
+        for name, when in point.names.items():
+            NAMES[name] = point, when
 
-        @wraps(method)
         def untouched(self: object, *args: Any, **kwargs: Any) -> Untouched:
             return Untouched(_handed(point, [*args, *kwargs.values()]))
 
-        @wraps(method)
         def through(self: object, *args: Any, **kwargs: Any) -> Any:
             return method(self, **dict.fromkeys(fields), call_next=_next(args, kwargs))
 
-        return through if kind == "wrap" else untouched
+        return wraps(method)(through if kind == "wrap" else untouched)
 
     return make
 
@@ -122,7 +124,11 @@ def _next(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Next:
     return found[-1]
 
 
+NO_FIELDS = {*COMMON, "call_next"}
+"""Parameters that are the same at many moments."""
 POINTS: list[Point] = []
+NAMES: dict[str, tuple[Point, Filter | None]] = {}
+"""What each of their names stands for, and for which contexts it fires under that."""
 
 
 class AgentHook:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from crow.core.errors import HookError, nearest
 from crow.core.hooks.agent_hook import AgentHook
-from crow.core.hooks.hook import Owner
+from crow.core.hooks.hook import Hook, Owner
 
 MARK = "__crow_hooks__"
 """Where ``@hook(...)`` writes events on a function, each with the options it was given."""
@@ -22,6 +21,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def hook(event: str, **options: Any) -> Callable[[F], F]:
     """Mark a function or method as a hook for ``event``; options as of `HookRegistry.register`."""
+    if not isinstance(cast(object, event), str):
+        raise HookError(f"which event is {event!r} for? hook takes its name first")
 
     def mark(fn: F) -> F:
         setattr(fn, MARK, (*getattr(fn, MARK, ()), (event, options)))
@@ -30,23 +31,20 @@ def hook(event: str, **options: Any) -> Callable[[F], F]:
     return mark
 
 
-def hooks_of(
-    thing: object, names: Collection[str]
-) -> list[tuple[str, Callable[..., Any], Mapping[str, Any]]]:
-    """Event, function and options of each; raises `HookError` for a name that nearly is one.
+def hooks_of(thing: object, owner: Owner, names: Collection[str]) -> list[Hook]:
+    """What it hangs at these events; raises `HookError` for a name that nearly is one of theirs.
 
     Classes do not count: a module that imports `Stop` has no hook of that name.
     """
-    found: list[tuple[str, Callable[..., Any], Mapping[str, Any]]] = []
+    found: list[Hook] = []
     for name, method in _methods(thing):
         marks = getattr(method, MARK, ())
-        if not callable(method):
-            if marks:
-                raise HookError(f"{method!r} is marked as a hook and cannot be called")
-        elif marks:
-            found += [(event, method, options) for event, options in marks]
+        if marks:
+            for event, options in marks:
+                found.append(Hook(event, method, owner, **options))
         elif name in names:
-            found += [] if _untouched(thing, name) else [(name, method, {})]
+            if getattr(method, "__func__", method) is not AgentHook.__dict__.get(name):
+                found.append(Hook(name, method, owner))
         elif (name.startswith(EVENT_LIKE) or not name.islower()) and (near := _meant(name, names)):
             raise HookError(f"{name} is no event; did you mean {near}?")
     return found
@@ -61,25 +59,26 @@ def _meant(name: str, names: Collection[str]) -> str | None:
 
 
 def _methods(thing: object) -> list[tuple[str, Any]]:
-    """What an object has by name; no classes, and nothing that is made when it is asked for."""
+    """What can be called of an object; no classes, and nothing that is made when it is asked for.
+
+    Raises `HookError` for what is marked as a hook and cannot be called.
+    """
     members: dict[str, Any] = {}
     for cls in reversed(type(thing).__mro__):
         members.update(vars(cls))
     found: list[tuple[str, Any]] = []
     for name in dir(thing):
+        if name.startswith("__"):
+            continue
         plain = members.get(name)
-        computed = hasattr(plain, "__get__") and not callable(plain)
-        if name.startswith("__") or (computed and type(plain) is not classmethod):
+        if hasattr(plain, "__get__") and not callable(plain) and type(plain) is not classmethod:
             continue
         member = getattr(thing, name, None)
-        if not isinstance(member, type):
+        if not callable(member) and hasattr(member, MARK):
+            raise HookError(f"{member!r} is marked as a hook and cannot be called")
+        if callable(member) and not isinstance(member, type):
             found.append((name, member))
     return found
-
-
-def _untouched(thing: object, name: str) -> bool:
-    here = inspect.getattr_static(type(thing), name, None)
-    return here is not None and here is AgentHook.__dict__.get(name)
 
 
 def unknown_event(event: str, known: Iterable[str]) -> str:

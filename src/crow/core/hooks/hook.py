@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import dis
 import inspect
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
-from inspect import isasyncgenfunction, iscoroutinefunction
+from inspect import (
+    CO_ASYNC_GENERATOR,
+    CO_COROUTINE,
+    CO_GENERATOR,
+    iscoroutinefunction,
+)
 from itertools import count
+from math import inf
 from operator import attrgetter
 from types import CodeType
 from typing import Any, cast
@@ -25,6 +31,11 @@ NUMBERS = count(1)
 """Hooks and extensions are numbered as they are hung."""
 
 WAITING = {dis.opmap[name] for name in ("GET_AWAITABLE", "GET_AITER", "GET_ANEXT")}
+"""What an async function does that needs a task and a clock, because it may take its time."""
+NUMBER = (int, float)
+CONTEXT = ["ctx"]
+WHOLE = {"wrap": ["ctx", "call_next"]}
+"""What a hook takes that is called as it is, where that is more than the context."""
 
 
 @dataclass(slots=True, eq=False)
@@ -35,7 +46,8 @@ class Owner:
     no opinion. ``source`` says where it came from. ``used`` counts the extensions in the order in
     which they were used, 0 for what is none; one that stands in another's place on a session has
     that one's number. ``by`` is who used it, in a hook of its own. ``moved`` says that it stands
-    where one of an earlier number stood.
+    where one of an earlier number stood. ``place`` is where what it hangs stands then, in either
+    case.
     """
 
     name: str
@@ -45,9 +57,9 @@ class Owner:
     used: int = 0
     by: Owner | None = None
     moved: bool = False
+    place: tuple[int, ...] = ()
 
 
-@dataclass(slots=True, eq=False)
 class Hook:
     """A callable that hangs at an event: who hung it, what, when and how (`HookRegistry.register`).
 
@@ -62,47 +74,69 @@ class Hook:
     its ``tools``.
     """
 
-    asked: str
-    function: Any
-    owner: Owner
-    tools: frozenset[str] | None = None
-    order: int = 0
-    timeout: float = 60.0
-    background: bool = False
-    judge: bool = False
-    thread: bool = False
-    event: str = ""
-    when: Filter | None = None
-    place: tuple[int, ...] = ()
-    name: str = field(init=False)
-    call: Callable[..., Any] = field(init=False, repr=False)
-    role: Role = field(init=False, repr=False)
-    plain: bool = False
-    eager: bool = False
-    always: bool = False
-    instant: bool = False
-    lazy: bool = False
-    patience: float = BLOCKING
-    failures: int = 0
-    off: bool = False
-    blocked: bool = False
-    checked: bool = False
+    __slots__ = (
+        "always", "asked", "background", "blocked", "call", "checked", "eager", "event", "failures",
+        "function", "instant", "judge", "lazy", "name", "off", "order", "owner", "patience",
+        "place", "plain", "role", "thread", "timeout", "tools", "when",
+    )  # fmt: skip
 
-    def __post_init__(self) -> None:
-        self.name = getattr(self.function, "__name__", type(self.function).__name__)
+    def __init__(
+        self,
+        asked: str,
+        function: Any,
+        owner: Owner,
+        tools: Iterable[str] | None = None,
+        order: int = 0,
+        timeout: float | None = 60.0,
+        background: bool = False,
+        judge: bool = False,
+        thread: bool = False,
+    ) -> None:
+        """Raises `HookError` for an option that is not what it must be."""
+        if isinstance(tools, str):
+            raise HookError(f"tools takes several names: tools={{{tools!r}}}")
+        if not isinstance(order, NUMBER):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise HookError(f"order is a number (FIRST, 0, LAST), not {order!r}")
+        seconds: Any = inf if timeout is None else timeout
+        if not isinstance(seconds, NUMBER) or seconds <= 0:
+            told = "timeout is a number of seconds, more than 0, or None"
+            raise HookError(f"{told}, not {timeout!r}")
+        for name, value in (("background", background), ("judge", judge), ("thread", thread)):
+            if value is not True and value is not False:
+                raise HookError(f"{name} is True or False, not {value!r}")
+        self.asked, self.function, self.owner = asked, function, owner
+        self.tools = None if tools is None else frozenset(map(str.casefold, tools))
+        self.order, self.timeout = order, seconds
+        self.background, self.judge, self.thread = background, judge, thread
+        self.name: str = getattr(function, "__name__", type(function).__name__)
+        self.event = ""
+        self.when: Filter | None = None
+        self.place: tuple[int, ...] = ()
+        self.failures = 0
+        self.off = self.blocked = self.checked = False
 
     def hang(self, point: Point, when: Filter | None) -> None:
         """Be ready to be called at a point. Raises `HookError` for what does not go together."""
-        self._fit(point)
-        self.call = bind(self.function, point)
+        code = _code_called(self.function)
+        flags, steps = (0, b"") if code is None else (code.co_flags, code.co_code[::2])
+        if flags & (CO_GENERATOR | CO_ASYNC_GENERATOR) and point.name != "around_llm_request":
+            raise HookError(
+                f"{_named(self.function)} yields, and nothing of it would run at {point.name}: "
+                "return an answer; only around_llm_request has a use for pieces"
+                f"{_written(self.function)}"
+            )
+        if self.background or self.judge or self.thread or self.tools is not None:
+            self._fit(point)
+        sources, whole = _sources(self.function, point), WHOLE.get(point.kind, CONTEXT)
+        self.call = self.function if sources == whole else _filled(self.function, sources, point)
         self.event, self.when = point.name, when
         changes = () if self.judge or self.background else point.changes
         self.role = Role(self.owner, point.name, self.name, changes)
         here = not (self.thread or self.background or point.kind == "wrap")
         self.always = self.tools is None and when is None and not self.off
         self.patience = min(BLOCKING, self.timeout)
-        self.lazy = iscoroutinefunction(self.function) or isasyncgenfunction(self.function)
-        self.instant = not (self.thread or waits(self.function))
+        self.lazy = flags & CO_ASYNC_GENERATOR > 0 or iscoroutinefunction(self.function)
+        self.instant = not self.thread and flags & CO_COROUTINE > 0 and WAITING.isdisjoint(steps)
         if self.instant:
             self.call, self.lazy = partial(_at_once, self.call), False
         self.plain, self.eager = here and not self.lazy, here and self.lazy
@@ -117,6 +151,7 @@ class Hook:
         return Hook(self.asked, self.function, owner, *options)
 
     def _fit(self, point: Point) -> None:
+        """Raise `HookError` for an option that makes no sense at a point."""
         name, function = point.name, self.function
         if self.background and point.kind not in ("watch", "fold"):
             raise HookError(f"{name} decides something: its hooks cannot run in the background")
@@ -126,12 +161,6 @@ class Hook:
             raise HookError(f"{name} is about no tool call: tools=... has no meaning there")
         if self.thread and point.kind == "wrap":
             raise HookError(f"{name} wraps what is async: its hooks cannot run in a thread")
-        own = inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
-        if own and point.name != "around_llm_request":
-            raise HookError(
-                f"{_named(function)} yields, and nothing of it would run at {name}: return an "
-                f"answer; only around_llm_request has a use for pieces{_written(function)}"
-            )
         if self.thread and any(map(iscoroutinefunction, (function, type(function).__call__))):
             raise HookError(f"{function!r} is async: thread=True is for hooks that are not")
 
@@ -149,12 +178,8 @@ def _tool_name(ctx: Context) -> str:
     return cast(ToolContext, ctx).call.name.casefold()
 
 
-def bind(fn: Callable[..., Any], point: Point) -> Callable[..., Any]:
-    """A callable of a context, and at a wrap of ``call_next``, that gives ``fn`` what it names.
-
-    Parameters with a default keep it. Raises `HookError` for a parameter that nothing fills.
-    """
-    sources = _sources(fn, point)
+def _filled(fn: Callable[..., Any], sources: list[str], point: Point) -> Callable[..., Any]:
+    """A callable of a context, and at a wrap of ``call_next``, that gives ``fn`` what it names."""
     get: Callable[[Any], Any] = attrgetter(*sources or ["agent"])
 
     def given(ctx: Any, call_next: Any = None) -> Any:
@@ -166,8 +191,6 @@ def bind(fn: Callable[..., Any], point: Point) -> Callable[..., Any]:
     def given_fields(ctx: Any) -> Any:
         return fn(*get(ctx))
 
-    if sources == (["ctx", "call_next"] if point.kind == "wrap" else ["ctx"]):
-        return fn
     if not sources or point.kind == "wrap" or "ctx" in sources:
         return given
     return given_one if len(sources) == 1 else given_fields
@@ -189,13 +212,17 @@ def _at_once(function: Callable[..., Any], *given: Any) -> Any:
 
 
 def _sources(fn: Callable[..., Any], point: Point) -> list[str]:
+    """What fills the parameters; those with a default keep it.
+
+    Raises `HookError` for one that nothing fills.
+    """
     try:
         known = parameters(fn)
     except (TypeError, ValueError) as error:
         raise HookError(f"{fn!r} cannot be a hook: {error}") from None
     sources: list[str] = []
     if known and known[0].kind is VAR_POSITIONAL:
-        return ["ctx", "call_next"] if point.kind == "wrap" else ["ctx"]
+        return WHOLE.get(point.kind, CONTEXT)
     for index, parameter in enumerate(known):
         if not parameter.required:
             continue
@@ -233,13 +260,6 @@ def _written(fn: Callable[..., Any]) -> str:
 
 def _named(fn: Callable[..., Any]) -> str:
     return str(getattr(fn, "__qualname__", fn))
-
-
-def waits(function: Any) -> bool:
-    """False for an async function that awaits nothing, so that it needs neither task nor clock."""
-    code = _code_called(function)
-    is_async = code is not None and code.co_flags & inspect.CO_COROUTINE
-    return code is None or not is_async or any(map(WAITING.__contains__, code.co_code[::2]))
 
 
 def place_of(function: Any, error: BaseException | None = None) -> str:

@@ -17,6 +17,7 @@ C = TypeVar("C", bound=Context)
 F = TypeVar("F", bound=Callable[..., Any])
 
 Line = tuple[Hook, ...]
+JUDGE = attrgetter("judge")
 RANK = attrgetter("judge", "order", "place")
 """What the hooks of a point are sorted by."""
 
@@ -37,14 +38,12 @@ class Registry(Protocol):
     ``waits`` knows what keeps hooks from running.
     """
 
+    owners: tuple[Owner, ...]
     edits: Edits
     waits: Waits
     watchers: list[Callable[..., None]]
     session: Session | None
     register: Callable[..., Any]
-
-    @property
-    def owners(self) -> tuple[Owner, ...]: ...
 
 
 class HookPoint(Generic[C, F]):
@@ -111,8 +110,8 @@ class HookPoint(Generic[C, F]):
 
         return add if fn is None else add(fn)
 
-    def put(self, hooks: list[Hook]) -> None:
-        """Replace the hooks; sorts them by their order, ties stay as they are."""
+    def put(self, hooks: Iterable[Hook]) -> None:
+        """Replace the hooks; sorts them by their order."""
         self.entries = tuple(sorted(hooks, key=RANK, reverse=self.point.reverse))
         self.hooks.edits.count += 1
 
@@ -175,7 +174,7 @@ class HookPoint(Generic[C, F]):
         """True where one of these hooks is called last, on what nobody can change any more."""
         known = self._judged
         if known[0] is not line:
-            known = self._judged = line, any(hook.judge for hook in line)
+            known = self._judged = line, any(map(JUDGE, line))
         return known[1]
 
     def view(self, ctx: C) -> tuple[Any, ...]:

@@ -227,14 +227,14 @@ def kind_of_view(cls: type[Context], after_end: bool) -> tuple[Any, ...]:
     They may do something ``after_end`` of their run where they are lent then.
     """
     made = cls if issubclass(cls, View) else _made(cls, after_end)
-    return made, *(getattr(made, name).__set__ for name in IN_VIEW)
+    return made, *[getattr(made, name).__set__ for name in IN_VIEW]
 
 
 def _made(cls: type[Context], after_end: bool) -> type[Any]:
     paths = {name: f"_base.{name}" for name in _plain(cls)} | SHOWN
     shown = {name: property(attrgetter(path)) for name, path in paths.items()}
     more = {"__dict__": cls.__dictoffset__, "__weakref__": cls.__weakrefoffset__}
-    slots = *IN_VIEW, *(name for name, is_there in more.items() if not is_there)
+    slots = *IN_VIEW, *[name for name, is_there in more.items() if not is_there]
     own = {"__module__": cls.__module__, "__slots__": slots, "_after_end": after_end}
     return type(cls.__name__, (View, cls), own | shown)
 

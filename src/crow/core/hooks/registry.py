@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from math import inf
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, cast, overload
 
 from crow.core.errors import HookError
 from crow.core.events import Event
-from crow.core.hooks.agent_hook import ELSEWHERE, POINTS
+from crow.core.hooks.agent_hook import ELSEWHERE, NAMES
 from crow.core.hooks.attempts import Next
 from crow.core.hooks.collect import hooks_of, owner_of, unknown_event
 from crow.core.hooks.context import Context, RunContext
@@ -86,7 +85,8 @@ class HookRegistry:
     one. ``watchers`` are called with every `Record` of the trace, those of a point with its own.
     ``parent`` has the hooks of the agent that a sub-agent works for; a session's has its
     ``agent``'s beside it. ``host`` is the agent whose hooks they are. ``owners`` are the extensions
-    in use there, ``owner`` is the one that is being used just now.
+    in use there, ``owner`` is the one that is being used just now; ``place`` is where what hangs
+    there stands, behind all that hangs on the agent of a session.
     """
 
     on_session_start: Fold[SessionContext, str]
@@ -116,6 +116,7 @@ class HookRegistry:
     on_worktree_create: Gate[WorktreeContext]
     on_worktree_remove: Watch[WorktreeContext]
     on_notification: Watch[NotificationContext]
+    owners: tuple[Owner, ...]
 
     def __init__(
         self,
@@ -133,60 +134,47 @@ class HookRegistry:
         self.waits = Waits() if around is None else around.waits
         self.edits.count += 1
         self.watchers: list[Callable[[Record, Context], None]] = []
-        self._owners: tuple[Owner, ...] = ()
+        self.place = (0,) if agent is None else (1,)
+        self.owners = ()
         self.owner: Owner | None = None
-        self._names: dict[str, tuple[HookPoint[Any, Any], Filter | None]] = {}
-        self._hooks: dict[str, list[Hook]] = {}
+        self._names: dict[str, tuple[Point, Filter | None]] = {**NAMES} if agent is None else {}
+        self._points: dict[str, HookPoint[Any, Any]] = {}
         self._defined: dict[str, Owner] = {}
         self._waiting: list[Hook] = []
-        for point in POINTS if agent is None else ():
-            self.define(point)
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> HookPoint[Any, Any]:
-            """A point of the agent's where nothing hangs on the session yet."""
-            if self.__dict__.get("agent") is None or name not in self.agent.points:
-                raise AttributeError(f"hooks have no attribute {name!r}")
+            """A point at which nothing has hung yet; it is made when it is first asked for."""
+            if name[0] == "_" or not self.knows(name) or self[name].point.name != name:
+                told = f"'HookRegistry' object has no attribute {name!r}"
+                raise AttributeError(told, name=name, obj=self)
             return self[name]
 
-    @property
-    def owners(self) -> tuple[Owner, ...]:
-        """The extensions in use here."""
-        return self._owners
-
-    @owners.setter
-    def owners(self, owners: tuple[Owner, ...]) -> None:
-        self._owners = owners
-        self.edits.count += 1
+        def __dir__(self) -> list[str]:
+            return [*super().__dir__(), *self.points]
 
     def define(self, point: Point) -> Callable[[], None]:
         """Add a point of an extension's own; hooks that waited for it are registered.
 
         Returns its disposer. Fire it with ``agent.hooks["name"].fire(ctx)``.
         """
-        if point.name in self._names:
+        if point.name in self._names or point.name in self._points:
             raise HookError(f"the event {point.name!r} exists already")
-        above = self.parent.points.get(point.name) if self.parent else None
-        hook_point = KINDS.get(point.name, KINDS[point.kind])(point, self, above)
-        self._hooks[point.name] = []
-        names = {name: (hook_point, when) for name, when in point.names.items()}
-        self._names.update(names)
-        setattr(self, point.name, hook_point)
+        for name, when in point.names.items():
+            self._names[name] = point, when
         if self.owner is not None:
             self._defined[point.name] = self.owner
-        for waiting in [each for each in self._waiting if each.asked in names]:
-            self._waiting.remove(waiting)
-            self._hang(waiting)
+        self._hang_waiting()
         return lambda: self._undefine(point.name)
 
     def _undefine(self, name: str) -> None:
         """Take a point away; hooks for it wait again."""
-        hook_point = self._names[name][0] if name in self._names else None
-        for gone in self._hooks.pop(name, ()):
+        hook_point = self._points.pop(name, None)
+        for gone in hook_point.entries if hook_point else ():
             gone.event = ""
             self._waiting.append(gone)
-        for other in [key for key, (owned, _) in self._names.items() if owned is hook_point]:
+        for other in [key for key, (point, _) in self._names.items() if point.name == name]:
             del self._names[other]
         self._defined.pop(name, None)
         vars(self).pop(name, None)
@@ -194,12 +182,14 @@ class HookRegistry:
     @property
     def points(self) -> dict[str, HookPoint[Any, Any]]:
         """Every point by its canonical name."""
-        return {name: self._names[name][0] for name in self._hooks}
+        return {
+            hook_point.point.name: hook_point for hook_point in map(self.__getitem__, self.names)
+        }
 
     @property
     def names(self) -> tuple[str, ...]:
         """Every name that an event has, aliases included."""
-        return tuple({**self._names, **dict.fromkeys(self.agent.names if self.agent else ())})
+        return (*self._names, *(self.agent.names if self.agent else ()))
 
     def __getitem__(self, event: str) -> Any:
         """The point of this name, whatever its kind: ``agent.hooks["TaskCreated"].fire(ctx)``."""
@@ -207,13 +197,15 @@ class HookRegistry:
 
     def __repr__(self) -> str:
         """How many hooks hang here, and at which events."""
-        here = {name: len(point.entries) for name, point in self.points.items() if point.entries}
+        here = {name: len(point.entries) for name, point in self._points.items() if point.entries}
         told = ", ".join(f"{name} {count}" for name, count in here.items())
         return f"<HookRegistry: {told or 'no hooks'}>"
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Hook]:
         """Every hook, point by point, in the order in which they run."""
-        return (hook for hook_point in self.points.values() for hook in hook_point.entries)
+        known = [name for name in self.names if name in self._points]
+        points = [self._points[name] for name in dict.fromkeys([*known, *self._points])]
+        return iter([hook for point in points for hook in point.entries])
 
     @property
     def waiting(self) -> tuple[tuple[str, str, str], ...]:
@@ -227,13 +219,27 @@ class HookRegistry:
         return event in self._names or (self.agent is not None and self.agent.knows(event))
 
     def _lookup(self, event: str) -> tuple[HookPoint[Any, Any], Filter | None]:
-        if event not in self._names and self.agent is not None and self.agent.knows(event):
-            self.define(self.agent[event].point)
-        if event in self._names:
-            return self._names[event]
+        """The point that a name stands for, and for which contexts it fires under that."""
+        point, when = self._names.get(event) or self._agents(event)
+        hook_point = self._points.get(point.name)
+        return self._make(point) if hook_point is None else hook_point, when
+
+    def _agents(self, event: str) -> tuple[Point, Filter | None]:
+        """What a name stands for on the session's agent."""
+        if self.agent is not None and self.agent.knows(event):
+            return self.agent._names[event]  # noqa: SLF001 - its own class
         if event in ELSEWHERE:
             raise HookError(f"the event {event!r} comes with the extension {ELSEWHERE[event]}")
         raise HookError(unknown_event(event, [*self.names, *ELSEWHERE]))
+
+    def _make(self, point: Point) -> HookPoint[Any, Any]:
+        """A point as it is first asked for."""
+        name, parent = point.name, self.parent
+        above = parent[name] if parent is not None and parent.knows(name) else None
+        made = KINDS.get(name, KINDS[point.kind])(point, self, above)
+        made = self._points.setdefault(name, made)  # a thread may have asked, too
+        setattr(self, name, made)
+        return made
 
     @overload
     def register(
@@ -264,13 +270,7 @@ class HookRegistry:
         """
         if not isinstance(cast(object, event), str):
             raise HookError(f"which event is {event!r} for? register takes its name first")
-        if isinstance(tools, str):
-            raise HookError(f"tools takes several names: tools={{{tools!r}}}")
-        _demand_options(
-            order, timeout, {"background": background, "judge": judge, "thread": thread}
-        )
-        names = None if tools is None else frozenset(name.casefold() for name in tools)
-        options = names, order, inf if timeout is None else timeout, background, judge, thread
+        options = tools, order, timeout, background, judge, thread
 
         def add(fn: F) -> F:
             self._add(Hook(event, fn, owner or self.whose(fn) or owner_of(fn), *options))
@@ -284,13 +284,30 @@ class HookRegistry:
     register_hook = register
 
     def _add(self, hook: Hook) -> Hook:
-        """Hang a hook, or let it wait for the extension that makes its event happen."""
+        """Hang a hook, or let it wait for the extension that makes its event happen.
+
+        Returns the one that hangs there already for a method that is known twice.
+        """
         event = hook.asked
-        if event not in ELSEWHERE or self.knows(event):
-            return self._hang(hook)
-        logger.info("%s waits for the extension %s", event, ELSEWHERE[event])
-        self._waiting.append(hook)
+        if event in ELSEWHERE and not self.knows(event):
+            logger.info("%s waits for the extension %s", event, ELSEWHERE[event])
+            self._waiting.append(hook)
+            return hook
+        hook_point, when = self._lookup(event)
+        hook.hang(hook_point.point, when)
+        for other in hook_point.entries:
+            if other.function == hook.function and other.when in (hook.when, None):
+                return other
+        stands = hook.owner.place if hook.owner in self.owners else ()
+        hook.place = hook.place or (*(stands or self.place), next(NUMBERS))
+        hook_point.put((*hook_point.entries, hook))
         return hook
+
+    def _hang_waiting(self) -> None:
+        """Hang the hooks that waited for an event which is known by now."""
+        for hook in [each for each in self._waiting if self.knows(each.asked)]:
+            self._waiting.remove(hook)
+            self._add(hook)
 
     async def trigger_hooks(self, event: str, *given: Any) -> str | None:
         """Call the hooks of an event; why it must not go on, or what to go on with.
@@ -319,58 +336,35 @@ class HookRegistry:
             return said.reason or f"denied at {event}" if said.refused else None
         return None if said is None else said.message if isinstance(said, Continue) else said.reason
 
-    def _hang(self, hook: Hook) -> Hook:
-        """Put a hook to its point; the one that hangs there already for a method known twice."""
-        hook_point, when = self._lookup(hook.asked)
-        hook.hang(hook_point.point, when)
-        hooks = self._hooks[hook_point.point.name]
-        for other in hooks:
-            if other.function == hook.function and other.when in (hook.when, None):
-                return other
-        hook.place = hook.place or self._place(hook.owner)
-        hooks.append(hook)
-        hook_point.put(hooks)
-        return hook
-
-    def _place(self, owner: Owner) -> tuple[int, ...]:
-        """Behind what hangs already; where an extension stands for one of the agent's, there."""
-        number = next(NUMBERS)
-        if owner.moved:
-            return 0, owner.used, number
-        if self.agent is None:
-            return 0, number
-        numbers = [other.used for other in self.agent._owners]  # noqa: SLF001 - its own class
-        stands = owner in self._owners and owner.used in numbers
-        return (0, owner.used, number) if stands else (1, number)
-
     def _unhang(self, hook: Hook) -> None:
         if hook in self._waiting:
             self._waiting.remove(hook)
-        for name, hooks in self._hooks.items():
-            if hook in hooks:
-                hooks.remove(hook)
-                self._names[name][0].put(hooks)
+        for point in self._points.values():
+            if hook in point.entries:
+                point.put(each for each in point.entries if each is not hook)
 
-    def add(self, thing: object, owner: Owner) -> None:
+    def add(self, thing: object, owner: Owner) -> bool:
         """Register every method of an object whose name is an event or that is marked a hook.
 
-        Classes do not count: a module that imports `Stop` has no hook of that name. Of another
-        registry all hooks are registered that it has by now.
+        False where it has none. Classes do not count: a module that imports `Stop` has no hook of
+        that name. Of another registry all hooks are registered that it has by now.
         """
         if isinstance(thing, HookRegistry):
-            for hook in (*thing, *thing._waiting):  # noqa: SLF001 - its own class
-                self._add(hook.again(owner))
-            return
-        for event, fn, options in hooks_of(thing, {*self.names, *ELSEWHERE}):
-            self.register(event, fn, owner=owner, **options)
+            found = [hook.again(owner) for hook in (*thing, *thing._waiting)]  # noqa: SLF001 - its own class
+        else:
+            found = hooks_of(thing, owner, {*self.names, *ELSEWHERE})
+        for hook in found:
+            self._add(hook)
+        return bool(found)
 
     def whose(self, fn: object = None) -> Owner | None:
         """The extension that hangs something now: a method of its own, or from its own code."""
         if self.owner is not None:
             return self.owner
-        known = [*self._owners, *(self.agent.owners if self.agent else ())]
-        thing = getattr(fn, "__self__", None)
-        now = doing()
+        thing, now = getattr(fn, "__self__", None), doing()
+        if thing is None and now is None:
+            return None
+        known = [*self.owners, *(self.agent.owners if self.agent else ())]
         if now is not None:
             known += [
                 owner for each in now.agent.hooks.around(now.session) for owner in each.owners
@@ -386,43 +380,47 @@ class HookRegistry:
 
     def below(self, root: HookPoint[Any, Any]) -> HookPoint[Any, Any] | None:
         """What a session has at a point of its agent's; hooks that waited for it are registered."""
-        point = root.point
+        name = root.point.name
         if self.agent is not root.hooks:
             return None
-        if point.name not in self._names:
-            if not self._waiting and not self.owners:
-                return None
-            self.define(point)
-        hook_point = self._names[point.name][0]
+        if self._waiting:
+            self._hang_waiting()
+        if name not in self._points and not self.owners:
+            return None
+        hook_point = self._points.get(name)
+        if hook_point is None:
+            hook_point = self._make(root.point)
         hook_point.root = root
         return hook_point
 
-    def around(self, session: Session | None) -> Iterator[HookRegistry]:
+    def around(self, session: Session | None) -> list[HookRegistry]:
         """Those of a session, of this agent, and of those that they work for."""
-        for each in session.line if session else ():
-            if each.hung is not None:
-                yield each.hung.hooks
+        found: list[HookRegistry] = []
+        while session is not None:
+            if session.hung is not None:
+                found.append(session.hung.hooks)
+            session = session.parent
         hooks: HookRegistry | None = self
         while hooks is not None:
-            yield hooks
+            found.append(hooks)
             hooks = hooks.parent
+        return found
 
     def watching(self, session: Session, event: str) -> Sequence[Callable[..., None]]:
         """Those who are told of each run of a hook at an event, in a session of this agent."""
         found: list[Callable[..., None]] = []
         for hooks in self.around(session):
             found += hooks.watchers
-            if event in hooks._names:  # noqa: SLF001 - its own class
-                found += hooks._names[event][0].watchers  # noqa: SLF001
+            if event in hooks._points:  # noqa: SLF001 - its own class
+                found += hooks._points[event].watchers  # noqa: SLF001
         return found
 
     def of(self, owner: Owner) -> list[Hook]:
         """The hooks of one owner, waiting ones included."""
         thing = owner.thing
-        hung = [hook for point in self.points.values() for hook in point.entries]
         return [
             hook
-            for hook in (*hung, *self._waiting)
+            for hook in (*self, *self._waiting)
             if hook.owner is owner or (thing is not None and hook.owner.thing is thing)
         ]
 
@@ -430,7 +428,7 @@ class HookRegistry:
         """Take away all hooks, points and watchers of one owner."""
         self._take_away(lambda other: _belongs(other, owner))
         thing = owner.thing
-        for told in (self.watchers, *(point.watchers for point in self.points.values())):
+        for told in (self.watchers, *(point.watchers for point in self._points.values())):
             told[:] = [each for each in told if getattr(each, "__self__", self) is not thing]
 
     def drop(self, owner: Owner) -> None:
@@ -446,14 +444,3 @@ class HookRegistry:
 
 def _belongs(one: Owner, owner: Owner) -> bool:
     return one is owner or (one.thing is not None and one.thing is owner.thing)
-
-
-def _demand_options(order: object, timeout: object, flags: Mapping[str, object]) -> None:
-    """Raise `HookError` for an option that is not what it must be."""
-    if not isinstance(order, int | float):
-        raise HookError(f"order is a number (FIRST, 0, LAST), not {order!r}")
-    if timeout is not None and (not isinstance(timeout, int | float) or timeout <= 0):
-        raise HookError(f"timeout is a number of seconds, more than 0, or None, not {timeout!r}")
-    for name, value in flags.items():
-        if not isinstance(value, bool):
-            raise HookError(f"{name} is True or False, not {value!r}")

@@ -144,8 +144,11 @@ async def name_slips(ctx: RunContext) -> None:
     if session.parent is not None:  # a sub-agent has fewer tools, and the hooks of all
         return
     known: dict[str, str] = {}
-    for point in ctx.agent.hooks.points.values():
-        for hook in point.line(session):
+    hooks = ctx.agent.hooks
+    every = [hook for each in hooks.around(session) for hook in each]
+    events = dict.fromkeys([hook.event for hook in every if hook.tools and not hook.checked])
+    for event in filter(hooks.knows, events):
+        for hook in hooks[event].line(session):
             if not hook.tools or hook.checked:
                 continue
             hook.checked = True

@@ -21,7 +21,7 @@ NAME = "authoring"
 AUTHOR: Key[Author] = Key(NAME)
 SKILL = "crow-extensions"
 SKILLS = Path(__file__).parent / "skills"
-MENTIONED = re.compile(r"(?<![\w./-])(crow|extensions?|hooks?)(?![\w/]|\.\w)", re.IGNORECASE)
+MENTIONED = r"(?<![\w./-])(crow|extensions?|hooks?)(?![\w/]|\.\w)"
 """A word of a sentence, and no part of a path."""
 
 
@@ -64,7 +64,7 @@ class AuthoringHook:
         At the first prompt the tool comes with it; later on that would cost the model's cache.
         """
         prompt, known = text_of(ctx.prompt), NAME in ctx.session.state
-        if not (known or self.always or MENTIONED.search(prompt)):
+        if not (known or self.always or re.search(MENTIONED, prompt, re.IGNORECASE)):
             return
         author = AUTHOR.get(ctx) or self._begin(ctx)
         if author is not None and (SKILL in prompt or not ctx.session.messages):

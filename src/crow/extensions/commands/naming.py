@@ -49,7 +49,7 @@ def missing(prompt: Content, names: Iterable[str]) -> str:
 
 def _named(text: str) -> str:
     """The name of the command that a text begins with; empty where it begins with none."""
-    word = re.match(_WORD, text)
+    word = text.startswith("/") and re.match(_WORD, text)
     name = word[1] if word else ""
     is_path = not re.fullmatch(NAME, name) or os.path.lexists(f"/{name}")
     return "" if is_path else name

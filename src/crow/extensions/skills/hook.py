@@ -29,7 +29,7 @@ from crow.extensions.skills.folders import (
     of_plugins,
     places,
 )
-from crow.extensions.skills.index import SkillIndex
+from crow.extensions.skills.index import Files, SkillIndex, files_in
 from crow.extensions.skills.skill import Skill, front_matter, instructions
 from crow.messages import text_of
 from crow.project import (
@@ -155,7 +155,7 @@ class SkillsHook:
     def brought_by(self, plugin: Plugin) -> dict[str, list[str]]:
         """The skills of a plugin, by their names."""
         index = SkillIndex()
-        index.refresh(of_plugins([plugin]))
+        index.refresh(files_in(of_plugins([plugin])))
         return {NAME: list(index.skills)}
 
     def offers_in(self, session: Session) -> dict[str, list[str]]:
@@ -177,7 +177,7 @@ class SkillsHook:
         index = INDEX.get(ctx)
         if index is None:
             index = INDEX.set(ctx, SkillIndex())
-            index.refresh(self._places(ctx))
+            index.refresh(files_in(self._places(ctx)))
         return index
 
     def _places(self, ctx: Context) -> Iterable[SkillFolder]:
@@ -201,18 +201,18 @@ class SkillsHook:
 
     async def before_run(self, ctx: RunContext) -> str | None:
         """Look again; put the texts of skills behind a prompt that names their keywords."""
-        index = self.index(ctx)
-        await self._ask_hooks(ctx, index)
-        if index.refresh(self._places(ctx)) and await self._offer(ctx, index):
+        index, files = self.index(ctx), files_in(self._places(ctx))
+        await self._ask_hooks(ctx, index, files)
+        if index.refresh(files) and await self._offer(ctx, index):
             await ctx.emit(CommandsChanged())
         index.matched = list(self._matching(ctx, index)) if self.keywords else []
         texts = [_text_of(ctx, skill) for skill in index.matched]
         return "\n\n".join(filter(None, texts)) or None
 
-    async def _ask_hooks(self, ctx: RunContext, index: SkillIndex) -> None:
+    async def _ask_hooks(self, ctx: RunContext, index: SkillIndex, files: Files) -> None:
         """Ask whether skills that are new or changed may be used as they are."""
         gate = ctx.agent.hooks.on_config_change
-        for stamp in index.changed(self._places(ctx)) if gate.chain(ctx.session) else ():
+        for stamp in index.changed(files) if gate.chain(ctx.session) else ():
             path = stamp[0]
             change = ConfigContext(ctx.agent, ctx.session, {NAME: path}, source="skills", path=path)
             if (await change.ui.agreed(await gate.fire(change))).refused:

@@ -6,11 +6,20 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import field, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from crow import CrowError, mutable
 from crow.extensions.skills.folders import SkillFolder, Stamp
 from crow.extensions.skills.skill import Skill, read
 from crow.project import matching_names
+
+Files: TypeAlias = "list[tuple[SkillFolder, Stamp]]"
+"""The files of skills that there are, each with the place where it was found."""
+
+
+def files_in(places: Iterable[SkillFolder]) -> Files:
+    """The files of skills as they are now."""
+    return [(place, stamp) for place in places for stamp in place.stamps()]
 
 
 @mutable
@@ -31,22 +40,21 @@ class SkillIndex:
     commands: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
     begun: bool = False
     refused: set[Stamp] = field(default_factory=set[Stamp])
-    _stamps: list[tuple[SkillFolder, Stamp]] | None = None
+    _files: Files | None = None
 
-    def changed(self, places: Iterable[SkillFolder]) -> list[Stamp]:
-        """The files that are new or changed since they were read."""
-        known = {stamp for _, stamp in self._stamps or ()}
-        return [stamp for place in places for stamp in place.stamps() if stamp not in known]
+    def changed(self, files: Files) -> list[Stamp]:
+        """Those of these files that are new or changed since they were read."""
+        known = {stamp for _, stamp in self._files or ()}
+        return [stamp for _, stamp in files if stamp not in known]
 
-    def refresh(self, places: Iterable[SkillFolder]) -> bool:
+    def refresh(self, files: Files) -> bool:
         """Read what is new or changed; False where nothing is."""
-        stamps = [(place, stamp) for place in places for stamp in place.stamps()]
-        if stamps == self._stamps:
+        if files == self._files:
             return False
-        self._stamps = stamps
+        self._files = files
         self.skills, self.faults = {}, []
         seen: set[str] = set()
-        for place, stamp in stamps:
+        for place, stamp in files:
             path = stamp[0]
             if stamp in self.refused:
                 self.faults.append(f"{path} is left out: a hook refuses its change")

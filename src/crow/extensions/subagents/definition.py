@@ -126,7 +126,7 @@ class Definitions:
     def of(cls, folders: Iterable[Path], plugins: Iterable[Plugin] = ()) -> Definitions:
         """Every agent that folders and plugins define; of one name the first one counts."""
         found = cls({}, [])
-        for folder in folders:
+        for folder in filter(Path.is_dir, folders):
             for path in sorted(folder.rglob("*.md")):
                 found.add(path)
         for plugin in plugins:

@@ -221,7 +221,7 @@ class SharedSession:
 
     def _catch_up(self, editor: AcpClient, cursor: Cursor) -> None:
         """Tell what was missed; calls that were told before are only made known."""
-        editor.meet(self._hired)
+        editor.projections.meet(self._hired)
         for session_id, event in self._journal.between(cursor.began, cursor.since):
             if (known := without_terminal(event)) is not None:
                 editor.learn(session_id, known)

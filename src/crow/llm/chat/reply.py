@@ -12,7 +12,6 @@ from crow.llm.http.assembly import Assembly
 from crow.llm.http.faults import error_of_event
 from crow.llm.http.text import is_array, is_object
 from crow.llm.http.toolcalls import CUT_OFF
-from crow.llm.http.usage import usage_of
 
 FINISHES: dict[str, FinishReason] = {
     "tool_calls": "tool_calls",
@@ -107,6 +106,8 @@ class Reply:
     @property
     def usage(self) -> Usage | None:
         """The tokens, where the endpoint told."""
+        from crow.llm.http.usage import usage_of
+
         return usage_of(self._given_usage)
 
     @property

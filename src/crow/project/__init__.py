@@ -9,6 +9,7 @@ from crow._lazy import lazy
 if TYPE_CHECKING:
     from crow.project.elsewhere.thing import Brought as Brought
     from crow.project.files import read_secrets as read_secrets
+    from crow.project.files import reason as reason
     from crow.project.files import write_atomically as write_atomically
     from crow.project.files import write_secrets as write_secrets
     from crow.project.frontmatter import FrontMatter as FrontMatter
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 _ROOMS = {
     "crow.project.elsewhere.thing": "Brought",
-    "crow.project.files": "read_secrets write_atomically write_secrets",
+    "crow.project.files": "read_secrets reason write_atomically write_secrets",
     "crow.project.frontmatter": "FrontMatter",
     "crow.project.home": "state_directory",
     "crow.project.plugins": "Plugin fill_placeholders matching_names placeholder_values",

@@ -94,3 +94,8 @@ def _close_to_others(path: Path) -> None:
         logger.warning("%s can be read by others, and not closed to them: %s", path, error.strerror)
         return
     logger.warning("%s could be read by others: it is closed to them now", path)
+
+
+def reason(error: Exception) -> str:
+    """Why a file could not be read, in a line."""
+    return " ".join(str(getattr(error, "strerror", None) or error).split())

@@ -10,7 +10,7 @@ from pathlib import Path
 from crow import CrowError, mutable
 from crow.extensions.skills.folders import SkillFolder, Stamp
 from crow.extensions.skills.skill import Skill, read
-from crow.project import matching_names
+from crow.project import matching_names, reason
 
 
 @mutable
@@ -65,8 +65,7 @@ class SkillIndex:
             skill, faults = read(path, place.scope, place.base, place.plugin)
             skill = replace(skill, another=place.another)
         except (CrowError, OSError, ValueError, RecursionError) as error:
-            reason = getattr(error, "strerror", None) or error
-            self.faults.append(f"{path} is left out: {' '.join(str(reason).split())}")
+            self.faults.append(f"{path} is left out: {reason(error)}")
             return
         if not place.another:  # it is as that agent takes it
             self.faults += [f"{path}: {fault}" for fault in faults]

@@ -10,11 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from tests.postgres import Server
+from tests.watching import Watching
 
 from crow.core.agent import Agent
 from crow.core.errors import SessionError, SessionInUse
-from crow.core.events import Event, Notice
-from crow.core.ports import NullClient
 from crow.extensions import PersistenceHook
 from crow.extensions.persistence.lease import Piece
 from crow.extensions.persistence.postgres import Postgres
@@ -25,17 +24,6 @@ from crow.tools import tool
 pytestmark = pytest.mark.slow
 
 STOLEN = "UPDATE leases SET until = clock_timestamp(), owner = 'a b 1 - c'"
-
-
-class Witness(NullClient):
-    """A client that keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.seen: list[str] = []
-
-    async def update(self, session_id: str, event: Event) -> None:
-        if isinstance(event, Notice):
-            self.seen.append(event.text)
 
 
 def told(address: str, sql: str) -> list[tuple[object, ...]]:
@@ -68,7 +56,7 @@ async def test_a_runner_that_was_thought_dead_appends_nothing(postgres: Server) 
 
     model = ScriptedModel("one", call("act"), "never")
     zombie = Agent(model, hooks=[PersistenceHook(address)], tools=[act])
-    client = Witness()
+    client = Watching()
     session = await zombie.new_session(client=client)
     await zombie.prompt(session, "first")
     told(address, STOLEN)
@@ -85,7 +73,7 @@ async def test_a_runner_that_was_thought_dead_appends_nothing(postgres: Server) 
     await zombie.close()
     kept = await store.load(session.id)
     assert [m.get("content") for m in kept.messages] == ["first", "one", "third", "two"]
-    assert "was taken over by another process" in client.seen[0]
+    assert "was taken over by another process" in client.notices[0]
 
 
 async def test_a_session_in_use_on_another_machine_says_where_and_for_how_long(
@@ -158,14 +146,14 @@ def test_an_append_makes_who_takes_over_wait_and_not_who_renews(postgres: Server
 
 async def test_connections_that_are_cut_are_made_again(postgres: Server) -> None:
     address = postgres.database()
-    client, store = Witness(), PersistenceHook(address)
+    client, store = Watching(), PersistenceHook(address)
     async with Agent(ScriptedModel("a", "b", "c"), hooks=[store], tools=[]) as agent:
         session = await agent.new_session(client=client)
         for prompt in ("1", "2", "3"):
             assert (await agent.prompt(session, prompt)).stop_reason == "end_turn"
             cut(address)
             assert len(await store.sessions()) == 2
-    assert client.seen == []
+    assert client.notices == []
     contents = [m.get("content") for m in (await store.load(session.id)).messages]
     assert contents == ["1", "a", "2", "b", "3", "c"]
 
@@ -181,7 +169,7 @@ async def test_what_is_said_while_the_database_is_away_is_stored_once_it_is_back
 
 async def go_on_without(server: Server) -> None:
     address = server.database()
-    client, store = Witness(), PersistenceHook(address)
+    client, store = Watching(), PersistenceHook(address)
     async with Agent(ScriptedModel("a", "b", "c", "d"), hooks=[store], tools=[]) as agent:
         session = await agent.new_session(client=client)
         await agent.prompt(session, "1")
@@ -190,8 +178,8 @@ async def go_on_without(server: Server) -> None:
         assert (await agent.prompt(session, "3")).stop_reason == "end_turn"
         server.start()
         assert (await agent.prompt(session, "4")).stop_reason == "end_turn"
-    assert "cannot be reached" in client.seen[0]
-    assert client.seen[-1] == "the session is stored again"
+    assert "cannot be reached" in client.notices[0]
+    assert client.notices[-1] == "the session is stored again"
     contents = [m.get("content") for m in (await store.load(session.id)).messages]
     assert contents == [m.get("content") for m in session.messages]
     assert contents[-2:] == ["4", "c"]

@@ -9,7 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tests.postgres import Server
+from tests.postgres import Server, rows
 from tests.watching import Watching
 
 from crow.core.agent import Agent
@@ -26,18 +26,9 @@ pytestmark = pytest.mark.slow
 STOLEN = "UPDATE leases SET until = clock_timestamp(), owner = 'a b 1 - c'"
 
 
-def told(address: str, sql: str) -> list[tuple[object, ...]]:
-    """Say something to the database that Crow does not say."""
-    import psycopg
-
-    with psycopg.connect(address, autocommit=True) as connection:
-        cursor = connection.execute(sql)  # type: ignore[arg-type]
-        return cursor.fetchall() if cursor.description else []
-
-
 def cut(address: str) -> None:
     """End all other connections, as a network does."""
-    told(
+    rows(
         address,
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
         " WHERE pid <> pg_backend_pid() AND application_name = 'crow'",
@@ -59,7 +50,7 @@ async def test_a_runner_that_was_thought_dead_appends_nothing(postgres: Server) 
     client = Watching()
     session = await zombie.new_session(client=client)
     await zombie.prompt(session, "first")
-    told(address, STOLEN)
+    rows(address, STOLEN)
     store = PersistenceHook(address)
     async with Agent(ScriptedModel("two"), hooks=[store], tools=[]) as heir:
         taken = await heir.load_session(session.id)
@@ -83,7 +74,7 @@ async def test_a_session_in_use_on_another_machine_says_where_and_for_how_long(
     store = PersistenceHook(address)
     async with Agent(ScriptedModel("a"), hooks=[store], tools=[]) as agent:
         session = (await agent.run("hi")).session
-    told(
+    rows(
         address,
         "UPDATE leases SET until = clock_timestamp() + interval '9 seconds',"
         " owner = 'elsewhere pid:[1] 7 8 x', who = 'build-7, process 7'",
@@ -100,14 +91,14 @@ async def test_leases_that_ran_out_while_the_database_was_away_are_not_taken_at_
     address = postgres.database()
     first = Postgres(address, lease=100_000)
     first.claim("s").release()
-    told(
+    rows(
         address,
         "UPDATE leases SET owner = 'elsewhere pid:[1] 7 8 x', who = 'it',"
         " until = pg_postmaster_start_time() - interval '1 second'",
     )
     with pytest.raises(SessionInUse):
         first.claim("s")
-    told(address, "UPDATE leases SET until = pg_postmaster_start_time() + interval '1 microsecond'")
+    rows(address, "UPDATE leases SET until = pg_postmaster_start_time() + interval '1 microsecond'")
     assert first.claim("s").epoch == 2
     first.close()
 
@@ -117,15 +108,15 @@ def test_a_loop_that_blocks_keeps_its_session(postgres: Server) -> None:
     place = Postgres(address, lease=0.9)
     claim = place.claim("s")
     ask = "SELECT until FROM leases WHERE session = 's'"
-    first, renewed, deadline = told(address, ask), 0, time.monotonic() + 50
+    first, renewed, deadline = rows(address, ask), 0, time.monotonic() + 50
     while renewed < 3:  # this thread blocks; another renews
         assert time.monotonic() < deadline
         time.sleep(0.05)
-        now = told(address, ask)
+        now = rows(address, ask)
         renewed += now != first
         first = now
     claim.release()
-    assert told(address, "SELECT owner FROM leases") == [("",)]
+    assert rows(address, "SELECT owner FROM leases") == [("",)]
     place.close()
 
 
@@ -135,9 +126,9 @@ def test_an_append_makes_who_takes_over_wait_and_not_who_renews(postgres: Server
     claim, writer = place.claim("s"), place.open()
     writer.execute("BEGIN")
     claim.guard(writer)
-    told(address, "SET lock_timeout = 200; UPDATE leases SET until = clock_timestamp()")
+    rows(address, "SET lock_timeout = 200; UPDATE leases SET until = clock_timestamp()")
     with pytest.raises(Exception, match="lock timeout"):
-        told(address, "SET lock_timeout = 200; UPDATE leases SET epoch = epoch + 1")
+        rows(address, "SET lock_timeout = 200; UPDATE leases SET epoch = epoch + 1")
     writer.execute("COMMIT")
     writer.close()
     claim.release()
@@ -191,7 +182,7 @@ async def test_many_machines_bring_a_new_database_up_at_once(postgres: Server) -
     with ThreadPoolExecutor(8) as pool:
         for connection in pool.map(Postgres.open, places):
             connection.close()
-    assert told(address, "SELECT number FROM crow_version") == [(len(MIGRATIONS),)]
+    assert rows(address, "SELECT number FROM crow_version") == [(len(MIGRATIONS),)]
 
 
 async def test_a_database_of_a_newer_crow_or_of_another_program_is_left_alone(
@@ -199,13 +190,13 @@ async def test_a_database_of_a_newer_crow_or_of_another_program_is_left_alone(
 ) -> None:
     newer, other = postgres.database(), postgres.database()
     Postgres(newer).open().close()
-    told(newer, "UPDATE crow_version SET number = 7")
+    rows(newer, "UPDATE crow_version SET number = 7")
     with pytest.raises(SessionError, match=r"written by a newer Crow .*: update crow-acp"):
         await PersistenceHook(newer).sessions()
-    told(other, "CREATE TABLE sessions (mine int)")
+    rows(other, "CREATE TABLE sessions (mine int)")
     with pytest.raises(SessionError, match="give Crow a schema of its own"):
         await PersistenceHook(other).sessions()
-    assert told(other, "SELECT count(*) FROM sessions") == [(0,)]
+    assert rows(other, "SELECT count(*) FROM sessions") == [(0,)]
 
 
 async def test_no_error_shows_the_password() -> None:
@@ -237,7 +228,7 @@ async def test_text_that_streams_on_a_machine_that_died_is_read_on_another(
     claim.stream(Piece(0, 1, "text", "half an "))
     claim.stream(Piece(0, 1, "text", "answer"))
     async with asyncio.timeout(50):
-        while not told(address, "SELECT 1 FROM pieces"):  # noqa: ASYNC110
+        while not rows(address, "SELECT 1 FROM pieces"):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
     other = Postgres(address)
     assert "".join(piece.text for piece in other.tail("s").pieces) == "half an answer"
@@ -245,5 +236,5 @@ async def test_text_that_streams_on_a_machine_that_died_is_read_on_another(
     claim.reached()
     claim.clear()
     claim.release()
-    assert told(address, "SELECT 1 FROM pieces") == []
+    assert rows(address, "SELECT 1 FROM pieces") == []
     place.close()

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from crow.project.files import write_secrets as write_secrets
     from crow.project.frontmatter import FrontMatter as FrontMatter
     from crow.project.home import state_directory as state_directory
+    from crow.project.outputs import OutputFolder as OutputFolder
     from crow.project.plugins import Plugin as Plugin
     from crow.project.plugins import fill_placeholders as fill_placeholders
     from crow.project.plugins import matching_names as matching_names
@@ -34,6 +35,7 @@ _ROOMS = {
     "crow.project.files": "read_secrets reason write_atomically write_secrets",
     "crow.project.frontmatter": "FrontMatter",
     "crow.project.home": "state_directory",
+    "crow.project.outputs": "OutputFolder",
     "crow.project.plugins": "Plugin fill_placeholders matching_names placeholder_values",
     "crow.project.settings": "HookFile Proposals SandboxSettings ServerPolicy",
     "crow.project.trust": "foreign_folders is_trusted project_of",

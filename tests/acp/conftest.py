@@ -28,12 +28,13 @@ def routes() -> frozenset[str]:
     """The methods of version 1 that the agent answers, as its table names them."""
     source = import_module("crow.acp.routes").__file__
     assert source is not None
-    (table,) = [
+    tables = [
         node
         for node in ast.parse(Path(source).read_text("utf-8")).body
-        if isinstance(node, ast.FunctionDef) and node.name == "routes"
+        if isinstance(node, ast.FunctionDef) and node.name in ("routes", "shared")
     ]
-    keys = [key for node in ast.walk(table) if isinstance(node, ast.Dict) for key in node.keys]
+    nodes = [node for table in tables for node in ast.walk(table)]
+    keys = [key for node in nodes if isinstance(node, ast.Dict) for key in node.keys]
     return frozenset(str(key.value) for key in keys if isinstance(key, ast.Constant))
 
 

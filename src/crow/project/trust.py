@@ -71,6 +71,13 @@ def project_of(cwd: str | Path, home: Path | None = None) -> Path:
     return here
 
 
+def repository_folders(cwd: Path) -> list[Path]:
+    """A directory and those above it up to the root of its repository; itself outside of one."""
+    chain = [cwd, *cwd.parents]
+    depth = next((i for i, folder in enumerate(chain) if (folder / ".git").exists()), 0)
+    return chain[: depth + 1]
+
+
 def foreign_folders(
     base: Path, kind: Literal["commands", "skills"], agents: Collection[str]
 ) -> list[tuple[str, Path]]:

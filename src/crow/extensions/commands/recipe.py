@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from crow import CrowError, frozen, mutable
-from crow.project import Plugin, fill_placeholders, reason
+from crow.project import Plugin, fill_placeholders, from_home, reason
 
 if TYPE_CHECKING:
     from crow.project import Brought, FrontMatter
@@ -65,13 +65,12 @@ class Recipe:
         """Where it is from, in few words."""
         if self.plugin or not self.another:
             return self.plugin.name if self.plugin else self.scope
-        home, parts = Path.home(), self.path.parts
+        parts = self.path.parts
         if self.scope == "project":
             mark = f".{self.another}"
             shown = Path(*parts[parts.index(mark) :]) if mark in parts else self.path.name
         else:
-            inside = self.path.is_relative_to(home)
-            shown = f"~/{self.path.relative_to(home)}" if inside else self.path
+            shown = from_home(self.path)
         return f"{self.another}, {shown}"
 
     def pieces(self, args: str, values: Mapping[str, str] | None = None) -> list[Piece]:

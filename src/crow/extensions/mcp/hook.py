@@ -38,7 +38,7 @@ from crow.extensions.mcp.events import ELICITATION, RESULT
 from crow.extensions.mcp.limits import Limits, LogLevel
 from crow.keys import CLIENT_SERVERS
 from crow.messages import text_of
-from crow.project import ServerPolicy
+from crow.project import ServerPolicy, from_home
 
 if TYPE_CHECKING:
     from crow import ProjectSettings
@@ -296,7 +296,7 @@ class McpHook:
             described += (each for each in shared if getattr(each, "name", "") not in off)
         described += kept.user if kept else ()
         for each in self.brought:
-            described += from_table({each.name: each.value}, shown(each.path))
+            described += from_table({each.name: each.value}, from_home(each.path))
         found: dict[str, Description] = {}
         problems: list[DescriptionError] = []
         for each in described:
@@ -387,12 +387,6 @@ def _of_claude(project: Path | None) -> ClaudeServers | None:
     from crow.extensions.mcp.claude import from_claude
 
     return from_claude(project, file)
-
-
-def shown(path: Path) -> str:
-    """A file in few words."""
-    home = Path.home()
-    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
 
 def _lent(session: Session) -> dict[str, object]:

@@ -9,9 +9,10 @@ from typing import Any, TypeAlias
 
 from crow.app.session_settings import NAME, SessionSettings
 from crow.core.hooks.contexts import ConfigContext, SessionContext
+from crow.project.files import Stamp, stamp
 from crow.project.trust import stamps
 from crow.settings import SettingsError, Source
-from crow.settings.files import Stamp, is_there, parse_file, stamp
+from crow.settings.files import is_there, parse_file
 
 LAYERS: Mapping[str, str] = {
     "user": "user_settings",

@@ -24,6 +24,7 @@ from crow.core.hooks.contexts import CommandContext, SessionContext, ToolContext
 from crow.core.hooks.registry import FIRST
 from crow.core.session import Session
 from crow.core.verdicts import Answer, Deny
+from crow.project.files import stamp
 from crow.project.trust import (
     fingerprint,
     is_refused,
@@ -34,7 +35,6 @@ from crow.project.trust import (
     trust,
 )
 from crow.settings import Memory, Settings
-from crow.settings.files import stamp
 
 if TYPE_CHECKING:
     from crow.project.plugins import Plugin

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from crow.core.frozen import frozen
+from crow.project.files import stamp
 from crow.project.trust import is_trusted, project_of, state_file
 from crow.settings.effective import settings_of
 from crow.settings.files import (
@@ -20,7 +21,6 @@ from crow.settings.files import (
     parse_file,
     places,
     shared_rules,
-    stamp,
     why,
 )
 from crow.settings.merged import RULES, MergedSettings

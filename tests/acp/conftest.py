@@ -5,9 +5,14 @@ from __future__ import annotations
 import ast
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.npm import Packages
+
+from crow import Agent
+from crow.extensions import PersistenceHook
+from crow.testing import ScriptedModel
 
 FOLDER = Path(__file__).with_name("node")
 SDK = FOLDER / "node_modules/@agentclientprotocol/sdk"
@@ -49,3 +54,8 @@ def official_schema(monkeypatch: pytest.MonkeyPatch) -> None:
 def no_local_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """The models that run on this machine are not those of the tests."""
     monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
+
+
+def stored(tmp_path: Path, model: ScriptedModel, *hooks: Any, **options: Any) -> Agent:
+    """An agent whose sessions outlive it."""
+    return Agent(llm=model, hooks=[PersistenceHook(tmp_path / "crow.db"), *hooks], **options)

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.extensions.tools import step
 from tests.watching import Watching
 
-from crow import Agent, tool
+from crow import Agent
 from crow.core.events import UsageReported
 from crow.core.messages import Usage
 from crow.extensions import CompactionHook, CostHook, LimitsHook, PersistenceHook
@@ -26,12 +27,6 @@ USAGE: Usage = {
     "total_tokens": 101_000,
 }
 COST = 0.02 * 2 + 0.08 * 0.5 + 0.001 * 10
-
-
-@tool
-def step() -> str:
-    """Take a step."""
-    return "done"
 
 
 class Endpoint(ScriptedModel):

@@ -6,9 +6,10 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from tests.extensions.tools import step
 from tests.watching import Watching
 
-from crow import Agent, tool
+from crow import Agent
 from crow.core.events import PlanChanged, PlanEntry
 from crow.core.verdicts import Stop
 from crow.extensions import PersistenceHook, PlanHook
@@ -26,12 +27,6 @@ def todos(**steps: str) -> list[dict[str, str]]:
 
 def write(**steps: str) -> Any:
     return call("TodoWrite", todos=todos(**steps))
-
-
-@tool
-def step() -> str:
-    """Take a step."""
-    return "done"
 
 
 def told(agent: Agent, request: int) -> str:

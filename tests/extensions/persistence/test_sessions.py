@@ -9,6 +9,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+from tests.extensions.tools import shout
 from tests.watching import Watching
 
 from crow.core.agent import Agent
@@ -30,12 +31,6 @@ from crow.core.verdicts import Answer, Deny
 from crow.extensions import PersistenceHook
 from crow.testing import ScriptedModel, call, text
 from crow.tools import tool
-
-
-@tool
-async def shout(word: str) -> str:
-    """Say a word loudly."""
-    return word.upper()
 
 
 async def talk(db: Path | str, *script: object, prompt: str = "hello", cwd: str = ".") -> Session:

@@ -15,6 +15,7 @@ from typing import Any
 from crow.core.frozen import kept
 from crow.core.messages import Message, user
 from crow.core.ports import Delta, Request
+from crow.llm.http.assembly import Assembly
 from crow.llm.http.form import Form
 from crow.llm.http.splice import Shown
 from crow.llm.http.stream import EventStream
@@ -86,7 +87,7 @@ def read() -> tuple[float, float]:
 
     def crow() -> None:
         wire = MessagesWire(model_info("anthropic", MODEL))
-        reply, events = wire.reply(set, "m", 1 << 30, Shown(), FORM), EventStream()
+        reply, events = wire.reply(Assembly(set, "m", 1 << 30, Shown()), FORM), EventStream()
         deltas: list[Delta] = []
         for chunk in (event(START), *LONG):
             for each in events.feed(chunk):

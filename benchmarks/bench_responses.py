@@ -15,6 +15,7 @@ from typing import Any
 from crow.core.frozen import kept
 from crow.core.messages import Message, user
 from crow.core.ports import Delta, Request
+from crow.llm.http.assembly import Assembly
 from crow.llm.http.form import Form
 from crow.llm.http.splice import Shown
 from crow.llm.http.stream import EventStream
@@ -72,7 +73,7 @@ def read() -> tuple[float, float]:
         "".join(each["delta"] for each in told if each["type"] == "response.output_text.delta")
 
     def crow() -> None:
-        reply = ResponsesWire().reply(set, "m", 1 << 30, Shown(), FORM)
+        reply = ResponsesWire().reply(Assembly(set, "m", 1 << 30, Shown()), FORM)
         stream = EventStream()
         deltas: list[Delta] = []
         for chunk in chunks:

@@ -20,6 +20,7 @@ from typing import Any
 
 from crow.core.ports import Request
 from crow.llm.http import HttpModel
+from crow.llm.http.assembly import Assembly
 from crow.llm.http.form import Form
 from crow.llm.http.splice import Shown
 from crow.llm.http.stream import EventStream
@@ -124,7 +125,7 @@ def turns(wire: str) -> float:
         own: Any = model._wire  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         own.headers(request, form)
         own.body(request, model.model, {}, form)
-        own.ids(request)
+        own.encoder.ids(request.session_id, request.messages)
         best = min(best, time.process_time() - began) if length >= MESSAGES else best
     return best * 1e3
 
@@ -134,7 +135,7 @@ def deltas(wire: str) -> float:
     model = make(wire)
     own: Any = model._wire  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     form = Form(origin=f"http://localhost:1 {model.model}")
-    reply = own.reply(set, "", 1 << 30, Shown(), form)
+    reply = own.reply(Assembly(set, "", 1 << 30, Shown()), form)
     events = EventStream("text/event-stream")
     for each in events.feed(b"".join(map(event_of, begin_of(wire)))):
         reply.take(each, [])

@@ -96,3 +96,11 @@ def home(
     )  # what machines have differs; tests of it switch it on
     yield path
     shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with nothing in it."""
+    folder = tmp_path / "project"
+    (folder / ".git").mkdir(parents=True)
+    return folder

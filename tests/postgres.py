@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -21,6 +22,15 @@ def program(name: str) -> str | None:
     """One of PostgreSQL's programs; Debian keeps those of the server out of PATH."""
     found = sorted(VERSIONS.glob(f"*/bin/{name}")) if VERSIONS.exists() else []
     return str(found[-1]) if found else shutil.which(name)
+
+
+def rows(address: str, sql: str) -> list[tuple[Any, ...]]:
+    """Say something to a database that Crow does not say, and what comes of it."""
+    import psycopg
+
+    with psycopg.connect(address, autocommit=True) as connection:
+        cursor = connection.execute(sql)  # type: ignore[arg-type]
+        return cursor.fetchall() if cursor.description else []
 
 
 class Server:

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.files import write
 
 from crow.app import build, complaints
 from crow.core.errors import ExtensionError, ModelError
@@ -62,25 +63,12 @@ TOUCH = call("Bash", command="touch made")
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
-    folder = tmp_path / "project"
-    (folder / ".git").mkdir(parents=True)
-    return folder
-
-
-@pytest.fixture
 def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A place where packages can be installed."""
     folder = tmp_path / "packages"
     folder.mkdir()
     monkeypatch.syspath_prepend(str(folder))
     return folder
-
-
-def write(path: Path, content: Any) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
-    return path
 
 
 def install(packages: Path, name: str, module: str, code: str, thing: str = "") -> None:

@@ -25,6 +25,11 @@ def clean(text: str) -> str:
     )
 
 
+def visible(text: str) -> str:
+    """A line that shows what a terminal would obey."""
+    return re.sub(CONTROLS, lambda found: f"<{ord(found[0]):04X}>", text.removesuffix("\r"))
+
+
 def one_line(text: str) -> str:
     """Clean text with every run of white space as one blank."""
     return " ".join(clean(text).split())

@@ -8,12 +8,13 @@ import os
 import re
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.processes import until
 
 CROW = str(Path(sys.executable).with_name("crow"))
 CLIENT = Path(__file__).with_name("node") / "node_modules/acpx/dist"
@@ -73,13 +74,6 @@ def command_of(words: tuple[str, ...]) -> str:
     """The command, without options and arguments."""
     plain = [word for word in words if not word.startswith("-") and word not in ("json", "crow")]
     return " ".join(plain[: 2 if plain[0] in GROUPS else 1])
-
-
-async def until(is_met: Callable[[], bool]) -> None:
-    """Wait for something that another process does."""
-    async with asyncio.timeout(60):
-        while not is_met():  # noqa: ASYNC110 - no event comes from there
-            await asyncio.sleep(0.02)
 
 
 @pytest.fixture

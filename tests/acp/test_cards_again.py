@@ -7,19 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.acp.conftest import stored
 
 from crow import Agent, Ask, tool
 from crow.core.ports import Option
 from crow.extensions import SubagentsHook
-from crow.extensions.persistence import PersistenceHook
 from crow.testing import FakeEditor, ScriptedModel, call, delay
 
 CARDS = ("tool_call", "tool_call_update")
 YES, NO = Option("y", "Yes", "allow_once"), Option("n", "No", "reject_once")
-
-
-def stored(tmp_path: Path, model: ScriptedModel, *hooks: Any, **options: Any) -> Agent:
-    return Agent(llm=model, hooks=[PersistenceHook(tmp_path / "crow.db"), *hooks], **options)
 
 
 def told(editor: FakeEditor) -> list[Any]:

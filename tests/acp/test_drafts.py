@@ -8,18 +8,14 @@ from typing import Any
 
 import pytest
 from acp import RequestError
+from tests.acp.conftest import stored
 
 from crow import Agent, Ask
 from crow.core.events import PlanChanged, PlanEntry
-from crow.extensions import PersistenceHook, SubagentsHook, SystemPromptHook
+from crow.extensions import SubagentsHook, SystemPromptHook
 from crow.testing import FakeEditor, ScriptedModel, call, text
 
 UPDATE = "session/update"
-
-
-def stored(tmp_path: Path, model: ScriptedModel, *hooks: Any, **options: Any) -> Agent:
-    """An agent whose sessions outlive it."""
-    return Agent(llm=model, hooks=[PersistenceHook(tmp_path / "crow.db"), *hooks], **options)
 
 
 async def ids(editor: FakeEditor, **params: Any) -> list[tuple[str, bool]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sqlite3
 import sys
@@ -14,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.acp import large
+from tests.npm import told_by
 from tests.properties import examples
 
 from crow import Agent, tool
@@ -127,16 +127,17 @@ async def test_a_question_says_how_many_places_it_does_not_show(tmp_path: Path) 
 @pytest.mark.slow
 async def test_the_typescript_library_lives_through_a_large_file(node: str, tmp_path: Path) -> None:
     path = large.make(tmp_path)
-    process = await asyncio.create_subprocess_exec(
-        *(node, str(HERE / "node/large.mjs"), str(tmp_path), CROW, "acp"),
-        *("--model", "rehearsal", "--extension", str(HERE / "large.py")),
-        cwd=tmp_path,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
+    told = await told_by(
+        node,
+        HERE / "node/large.mjs",
+        tmp_path,
+        CROW,
+        "acp",
+        "--model",
+        "rehearsal",
+        "--extension",
+        str(HERE / "large.py"),
     )
-    out, err = await process.communicate()
-    assert process.returncode == 0, err.decode()
-    told = json.loads(out)
     assert told["first"]["stopReason"] == "end_turn"
     assert path.read_text().count(CHANGED[1]) == 1
     assert max(told["first"]["longest"], told["later"]["longest"]) < LIMIT

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.npm import told_by
 
 from crow.testing import official
 
@@ -27,16 +26,16 @@ async def test_the_typescript_library_drives_every_method(
     node: str, tmp_path: Path, routes: frozenset[str]
 ) -> None:
     drafted = sorted(routes & DRAFTED)
-    process = await asyncio.create_subprocess_exec(
-        *(node, str(HERE / "client.mjs"), str(tmp_path), CROW, "acp", "--allow", "Bash"),
-        cwd=tmp_path,
-        env={**os.environ, "DRAFTED": " ".join(drafted)},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
+    told = await told_by(
+        node,
+        HERE / "client.mjs",
+        tmp_path,
+        CROW,
+        "acp",
+        "--allow",
+        "Bash",
+        DRAFTED=" ".join(drafted),
     )
-    out, err = await process.communicate()
-    assert process.returncode == 0, err.decode()
-    told: dict[str, Any] = json.loads(out)
     first, later = told["first"], told["later"]
     session = first.pop("sessionId")
     assert first == {
@@ -92,15 +91,7 @@ asyncio.run(run_agent(Agent(model, hooks=[McpHook(wait=50)])))
 @pytest.mark.slow
 async def test_the_typescript_library_serves_tools_of_its_own(node: str, tmp_path: Path) -> None:
     (tmp_path / "alone.py").write_text(ALONE, "utf-8")
-    process = await asyncio.create_subprocess_exec(
-        *(node, str(HERE / "mcp.mjs"), str(tmp_path), sys.executable, "alone.py"),
-        cwd=tmp_path,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    out, err = await process.communicate()
-    assert process.returncode == 0, err.decode()
-    told: dict[str, Any] = json.loads(out)
+    told = await told_by(node, HERE / "mcp.mjs", tmp_path, sys.executable, "alone.py")
     cards = told.pop("cards")
     assert told == {
         "announced": True,

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.processes import is_alive, until
 
 from crow.testing import FakeEditor
 
@@ -91,22 +92,6 @@ def line(method: str, request_id: int | None = None, **params: Any) -> bytes:
 
 
 HELLO = line("initialize", 0, protocolVersion=1)
-
-
-async def until(is_met: Callable[[], bool]) -> None:
-    """Wait for something that another process does."""
-    async with asyncio.timeout(40):
-        while not is_met():  # noqa: ASYNC110 - no event comes from there
-            await asyncio.sleep(0.01)
-
-
-def is_alive(pid: int) -> bool:
-    """True for a process that runs."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from acp import RequestError
+from tests.acp.conftest import stored
 
 from crow import Agent, Answer, Ask, tool
 from crow.core.catalog import Command, Mode
@@ -15,13 +16,7 @@ from crow.core.events import PlanChanged, PlanEntry
 from crow.core.hooks.contexts import ConfigContext, SessionContext
 from crow.core.messages import Usage
 from crow.core.ports import ToolEnvironment
-from crow.extensions.persistence import PersistenceHook
 from crow.testing import FakeEditor, ScriptedModel, call, text
-
-
-def stored(tmp_path: Path, model: ScriptedModel, *hooks: Any, **options: Any) -> Agent:
-    """An agent whose sessions outlive it."""
-    return Agent(llm=model, hooks=[PersistenceHook(tmp_path / "crow.db"), *hooks], **options)
 
 
 class Modes:

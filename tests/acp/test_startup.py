@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.processes import is_alive, until
 
 CROW = str(Path(sys.executable).with_name("crow"))
 LEAVES_IN = 8.0
@@ -197,20 +198,6 @@ async def prompted(process: Process, said: str) -> None:
     session = (await process.answer(1))["sessionId"]
     params = {"sessionId": session, "prompt": [{"type": "text", "text": said}]}
     process.write({"id": 2, "method": "session/prompt", "params": params})
-
-
-async def until(is_met: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not is_met():  # noqa: ASYNC110 - no event comes from there
-            await asyncio.sleep(0.01)
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
 
 
 Phase = Callable[[Process], Awaitable[None]]

@@ -42,6 +42,8 @@ ROOTS = {
         PromptRequest CancelSessionNotification""",
 }
 PLAIN = {"null": "None", "string": "str", "integer": "int", "number": "float", "boolean": "bool"}
+META = "_meta: NotRequired[Annotated[dict[str, Any], LENIENT]]"
+"""What everything has that is `crow.acp.params.Extensible`."""
 LENIENT = {"use_default_on_error_validator": "Lenient", "skip_invalid_items_validator": "Sound"}
 
 
@@ -80,8 +82,10 @@ class Source:
                 f"{name}: TypeAlias = Annotated[dict[str, Any], Other({tag!r}, ({tags},))]"
             )
         else:
-            body = "\n".join(f"    {line}" for line in self._fields(name, node)) or "    pass"
-            self._done[name] = f"class {name}(TypedDict):\n{body}\n"
+            fields = [*self._fields(name, node)]
+            base = "Extensible" if META in fields else "TypedDict"
+            body = "\n".join(f"    {line}" for line in fields if line != META) or "    pass"
+            self._done[name] = f"class {name}({base}):\n{body}\n"
 
     def _fields(self, name: str, node: Any) -> Iterator[str]:
         required = node.get("required", [])
@@ -164,7 +168,7 @@ def source(version: int) -> str:
     """The module for a version, formatted."""
     path = WANTED[version]
     body = str(Source(models(version), ROOTS[version].split()))
-    marks = ", ".join(mark for mark in ("LENIENT", "SOUND", "Other") if mark in body)
+    marks = ", ".join(mark for mark in ("LENIENT", "SOUND", "Extensible", "Other") if mark in body)
     text = f"{HEAD.format(number=version, marks=marks)}\n\n{body}\n"
     for command in (["check", "--fix-only", "--quiet"], ["format"]):
         ruff = [

@@ -90,14 +90,6 @@ class Room:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """A project with nothing in it."""
-    folder = tmp_path / "project"
-    (folder / ".git").mkdir(parents=True)
-    return folder
-
-
-@pytest.fixture
 async def room(project: Path) -> AsyncIterator[Room]:
     """The project, and who works there."""
     room = Room(project)

@@ -172,6 +172,17 @@ async def tmux(tmp_path: Path) -> AsyncIterator[Tmux]:
 
 
 @pytest.fixture
+async def narrow(tmp_path: Path) -> AsyncIterator[Tmux]:
+    """A terminal with 40 columns."""
+    from tests.cli.screens import Tmux
+
+    (tmp_path / "narrow").mkdir()
+    tmux = Tmux(tmp_path / "narrow", 40, 20)
+    yield tmux
+    await tmux.close()
+
+
+@pytest.fixture
 async def endpoint(crow: Crow) -> AsyncIterator[Endpoint]:
     """A model's endpoint that the command asks."""
     async with Endpoint() as endpoint:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -16,23 +15,6 @@ from crow.testing.endpoint import Endpoint, answer
 
 pytestmark = needs_tmux
 READY = "scripted · default"
-
-
-@pytest.fixture
-async def tmux(tmp_path: Path) -> AsyncIterator[Tmux]:
-    """A terminal."""
-    tmux = Tmux(tmp_path)
-    yield tmux
-    await tmux.close()
-
-
-@pytest.fixture
-async def narrow(tmp_path: Path) -> AsyncIterator[Tmux]:
-    """A terminal with 40 columns."""
-    (tmp_path / "narrow").mkdir()
-    tmux = Tmux(tmp_path / "narrow", 40, 20)
-    yield tmux
-    await tmux.close()
 
 
 async def say(tmux: Tmux, text: str, *answers: str) -> str:

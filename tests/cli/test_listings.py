@@ -5,22 +5,16 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.cli.conftest import Crow, Here
+from tests.files import write
 
 from crow.extensions.sandbox.probe import find_backend
 from crow.testing.endpoint import Endpoint, answer
 
 GOOD = "def before_run(ctx):\n    return 'context of the project'\n"
 BROKEN = "import no_such_thing\n"
-
-
-def write(path: Path, content: Any) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
-    return path
 
 
 THING = """

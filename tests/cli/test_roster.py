@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Crow, calls
@@ -15,23 +13,6 @@ from tests.cli.test_desk import say, sent
 from crow.testing.endpoint import Endpoint, answer
 
 pytestmark = needs_tmux
-
-
-@pytest.fixture
-async def tmux(tmp_path: Path) -> AsyncIterator[Tmux]:
-    """A terminal."""
-    tmux = Tmux(tmp_path)
-    yield tmux
-    await tmux.close()
-
-
-@pytest.fixture
-async def narrow(tmp_path: Path) -> AsyncIterator[Tmux]:
-    """A terminal with 40 columns."""
-    (tmp_path / "narrow").mkdir()
-    tmux = Tmux(tmp_path / "narrow", 40, 20)
-    yield tmux
-    await tmux.close()
 
 
 @pytest.mark.slow

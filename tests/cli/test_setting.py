@@ -20,14 +20,6 @@ def write(path: Path, content: Any) -> Path:
     return path
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """A project with nothing in it."""
-    folder = tmp_path / "project"
-    (folder / ".git").mkdir(parents=True)
-    return folder
-
-
 def shown(project: Path, **options: Any) -> list[Row]:
     env = options.pop("env", {})
     return list(rows(load(project, managed=(), **options), env))

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.cli.conftest import Crow, Here
 from tests.cli.test_ask import PROMPT, Screen
+from tests.files import write
 
 from crow.project.trust import is_trusted, trust
 from crow.testing import FakeEditor
 from crow.testing.endpoint import Endpoint, answer
-
-
-def write(path: Path, content: Any) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
-    return path
 
 
 def wanting(crow: Crow, out: str = "seen") -> Path:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.acp.conftest import programs
 from tests.clients.conftest import KEPT
+from tests.npm import programs
 
 from crow.core.frozen import frozen
 

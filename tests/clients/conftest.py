@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.acp.conftest import install, programs
+from tests.acp.conftest import LIBRARIES
+from tests.npm import programs
 
 from crow.testing.chat import StrictChat
 
@@ -160,9 +161,8 @@ def node(driver: str) -> list[str]:
     """A driver in Node, of libraries of the lock that ``tests/acp/node`` has."""
     if (there := programs()) is None:
         pytest.skip("needs Node and npm")
-    program, npm = there
-    install(program, npm)
-    return [program, str(HERE / f"drivers/{driver}.mjs")]
+    LIBRARIES.install(*there)
+    return [there[0], str(HERE / f"drivers/{driver}.mjs")]
 
 
 def acp_el() -> list[str]:

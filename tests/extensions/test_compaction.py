@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 from inline_snapshot import snapshot
+from tests.watching import Watching
 
 from crow import Agent, Deny, tool
 from crow.core.errors import ModelError
-from crow.core.events import Compacted, Event
+from crow.core.events import Compacted
 from crow.core.messages import Message, Usage, text_of
-from crow.core.ports import Completion, Delta, NullClient, Request
+from crow.core.ports import Completion, Delta, Request
 from crow.extensions import CompactionHook, PermissionsHook, PersistenceHook, SystemPromptHook
 from crow.extensions.compaction.history import turns_of
 from crow.extensions.compaction.summary import transcript
@@ -29,19 +30,6 @@ TOO_LONG = ModelError("HTTP 400: too many tokens", kind="context_length")
 def look(path: str = "a.py", length: int = 10) -> str:
     """Look at a file."""
     return f"{path}: " + "x" * length
-
-
-class Watching(NullClient):
-    """A client that keeps what it is shown."""
-
-    def __init__(self) -> None:
-        self.events: list[Event] = []
-
-    async def update(self, session_id: str, event: Event) -> None:
-        self.events.append(event)
-
-    def of(self, kind: type[Any]) -> list[Any]:
-        return [event for event in self.events if isinstance(event, kind)]
 
 
 class Awaited(ScriptedModel):

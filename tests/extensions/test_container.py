@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.processes import is_alive
 
 from crow import Agent
 from crow.extensions.container import Container, ContainerError, ContainerHook
@@ -115,13 +116,6 @@ async def test_what_is_cut_off_ends_inside(tmp_path: Path) -> None:
         pid = int((tmp_path / name).read_text())
         while is_alive(pid):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
-    except FileNotFoundError:
-        return False
 
 
 async def test_what_a_process_has_left_running_there_that_died_ends_before_another_goes_on(

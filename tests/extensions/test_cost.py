@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.extensions.tools import step
+from tests.watching import Watching
 
-from crow import Agent, tool
-from crow.core.events import Event, UsageReported
+from crow import Agent
+from crow.core.events import UsageReported
 from crow.core.messages import Usage
-from crow.core.ports import NullClient
 from crow.extensions import CompactionHook, CostHook, LimitsHook, PersistenceHook
 from crow.extensions.cost.prices import Price
 from crow.llm import resolve
@@ -28,26 +29,12 @@ USAGE: Usage = {
 COST = 0.02 * 2 + 0.08 * 0.5 + 0.001 * 10
 
 
-@tool
-def step() -> str:
-    """Take a step."""
-    return "done"
-
-
 class Endpoint(ScriptedModel):
     """A scripted model that stands at an address."""
 
     def __init__(self, *script: Any, model: str, base_url: str) -> None:
         super().__init__(*script, model=model)
         self.base_url = base_url
-
-
-class Watching(NullClient):
-    def __init__(self) -> None:
-        self.events: list[Event] = []
-
-    async def update(self, session_id: str, event: Event) -> None:
-        self.events.append(event)
 
 
 async def test_a_run_and_a_session_know_what_they_cost():

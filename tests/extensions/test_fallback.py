@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from tests.watching import Watching
 
 from crow import Agent, ModelError
-from crow.core.events import Event, Notice, TextDelta
-from crow.core.ports import NullClient
+from crow.core.events import TextDelta
 from crow.extensions import FallbackHook, SubagentsHook
 from crow.extensions.fallback import ABSENT
 from crow.testing import ScriptedModel, call
-
-
-class Reading(NullClient):
-    """Keeps what is told."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-        self.notices: list[str] = []
-
-    async def update(self, session_id: str, event: Event) -> None:
-        if isinstance(event, TextDelta):
-            self.texts.append(event.text)
-        if isinstance(event, Notice):
-            self.notices.append(event.text)
 
 
 def down(kind: str = "overloaded") -> ModelError:
@@ -32,11 +18,11 @@ def down(kind: str = "overloaded") -> ModelError:
 
 @pytest.mark.parametrize("kind", sorted(ABSENT))
 async def test_the_next_model_answers_where_one_cannot_be_had(kind: str):
-    model, client = ScriptedModel(down(kind), down(kind), "Hello."), Reading()
+    model, client = ScriptedModel(down(kind), down(kind), "Hello."), Watching()
     async with Agent(model, hooks=[FallbackHook(["b", "c"])]) as agent:
         session = await agent.new_session(client=client)
         reply = await agent.run("Hi", session=session)
-    assert (reply.text, client.texts) == ("Hello.", ["Hello."])
+    assert (reply.text, [each.text for each in client.of(TextDelta)]) == ("Hello.", ["Hello."])
     assert [each["model"] for each in model.asked] == [None, "b", "c"]
     assert client.notices == [
         f"it is {kind}; {name} answers until the next prompt" for name in ("b", "c")

@@ -7,22 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.watching import Watching
 
-from crow.core.events import Notice
 from crow.core.hooks.context import RunContext
-from crow.core.ports import NullClient
 from crow.extensions import CommandsHook, InstructionsHook, PersistenceHook, SystemPromptHook
 from crow.testing import ScriptedModel, call
 from crow.testing.plugin import AgentOf
-
-
-class Notices(NullClient):
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-
-    async def update(self, session_id: str, event: object) -> None:
-        if isinstance(event, Notice):
-            self.texts.append(event.text)
 
 
 class Instructed:
@@ -30,14 +20,14 @@ class Instructed:
 
     def __init__(self, agent_of: AgentOf) -> None:
         self.agent_of = agent_of
-        self.notices = Notices()
+        self.client = Watching()
         self.loaded: list[tuple[str, str, str, str | None]] = []
 
     async def __call__(self, cwd: Path, **options: Any) -> str:
         system = SystemPromptHook("Crow.", environment=False)
         agent = self.agent_of("Hello.", hooks=[InstructionsHook(**options), system])
         agent.hooks.register("InstructionsLoaded", self.watch)
-        await agent.run("Hi", cwd=cwd, client=self.notices)
+        await agent.run("Hi", cwd=cwd, client=self.client)
         assert isinstance(agent.llm, ScriptedModel)
         return str(agent.llm.asked[0]["messages"][0].get("content"))
 
@@ -151,7 +141,7 @@ async def test_a_project_reaches_no_file_outside_of_itself(
     (project / "link").symlink_to(outside / "key")
     (project / "AGENTS.md").write_text(f"Read {written.format(outside=outside)}")
     assert "PRIVATE KEY" not in await instructed(project)
-    [notice] = instructed.notices.texts
+    [notice] = instructed.client.notices
     assert "is not read: it is outside of the project" in notice
 
 
@@ -162,7 +152,7 @@ async def test_all_files_together_are_bounded(instructed: Instructed, project: P
     told = await instructed(project)
     assert len(told) < 121_000
     assert "2" * 39_000 in told
-    assert len(instructed.notices.texts) == 2
+    assert len(instructed.client.notices) == 2
 
 
 async def test_an_instruction_file_that_is_a_link_out_of_the_project_is_refused_and_named(
@@ -171,7 +161,7 @@ async def test_an_instruction_file_that_is_a_link_out_of_the_project_is_refused_
     (project.parent / "key").write_text("PRIVATE KEY")
     (project / "AGENTS.md").symlink_to(project.parent / "key")
     assert await instructed(project) == "Crow."
-    [notice] = instructed.notices.texts
+    [notice] = instructed.client.notices
     assert notice.startswith(f"{project}/AGENTS.md is not read: it is outside of the project")
 
 
@@ -187,7 +177,7 @@ async def test_a_file_that_is_too_long_is_cut_and_named(instructed: Instructed, 
     (project / "AGENTS.md").write_text("x" * 101)
     told = await instructed(project, limit=100)
     assert "\n" + "x" * 100 + "\n" in told
-    assert instructed.notices.texts == [
+    assert instructed.client.notices == [
         f"{project}/AGENTS.md is too long: only 100 characters of it are used"
     ]
 
@@ -230,14 +220,14 @@ class Walk:
         self.loaded: list[tuple[str, str, str | None]] = []
         self.agent.hooks.register("InstructionsLoaded", self.watch)
         self.cwd = cwd
-        self.notices = Notices()
+        self.client = Watching()
 
     def watch(self, file_path: str, load_reason: str, trigger_file_path: str | None) -> None:
         short = trigger_file_path and os.path.relpath(trigger_file_path, self.cwd)
         self.loaded.append((os.path.relpath(file_path, self.cwd), load_reason, short))
 
     async def __call__(self, *prompts: str, **fields: Any) -> list[str]:
-        session = await self.agent.new_session(self.cwd, client=self.notices, **fields)
+        session = await self.agent.new_session(self.cwd, client=self.client, **fields)
         for prompt in prompts:
             await self.agent.run(prompt, session=session)
         texts = [str(message.get("content")) for message in session.messages]
@@ -345,7 +335,7 @@ async def test_a_nested_file_that_leads_out_of_the_project_is_refused_and_named(
     walk = Walk(agent_of, project, call("Read", file_path="packages/x.txt"), "Done.")
     [injected] = await walk("Look")
     assert "PRIVATE KEY" not in injected
-    [notice] = walk.notices.texts
+    [notice] = walk.client.notices
     assert "is not read: it is outside of the project" in notice
 
 
@@ -489,4 +479,4 @@ async def test_a_rule_that_leads_out_of_the_project_is_refused_and_named(
     told = await instructed(project)
     assert "fine" in told
     assert "a secret" not in told
-    assert any("outside of the project" in text for text in instructed.notices.texts)
+    assert any("outside of the project" in text for text in instructed.client.notices)

@@ -6,25 +6,15 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from tests.extensions.tools import step
+from tests.watching import Watching
 
-from crow import Agent, tool
-from crow.core.events import Event, PlanChanged, PlanEntry
-from crow.core.ports import NullClient
+from crow import Agent
+from crow.core.events import PlanChanged, PlanEntry
 from crow.core.verdicts import Stop
 from crow.extensions import PersistenceHook, PlanHook
 from crow.testing import ScriptedModel, call
 from crow.testing.plugin import AgentOf
-
-
-class Plans(NullClient):
-    """A client that keeps the plans that it is shown."""
-
-    def __init__(self) -> None:
-        self.plans: list[PlanChanged] = []
-
-    async def update(self, session_id: str, event: Event) -> None:
-        if isinstance(event, PlanChanged):
-            self.plans.append(event)
 
 
 def todos(**steps: str) -> list[dict[str, str]]:
@@ -39,12 +29,6 @@ def write(**steps: str) -> Any:
     return call("TodoWrite", todos=todos(**steps))
 
 
-@tool
-def step() -> str:
-    """Take a step."""
-    return "done"
-
-
 def told(agent: Agent, request: int) -> str:
     """The last message of a request."""
     assert isinstance(agent.llm, ScriptedModel)
@@ -52,11 +36,11 @@ def told(agent: Agent, request: int) -> str:
 
 
 async def test_a_plan_is_shown_and_the_model_is_told_that_it_is_noted(agent_of: AgentOf):
-    client = Plans()
+    client = Watching()
     agent = agent_of(write(dig="in_progress", plant="pending"), "On it.", hooks=[PlanHook()])
     reply = await agent.run("Go", client=client)
     expected = (PlanEntry("dig", "in_progress"), PlanEntry("plant", "pending"))
-    assert client.plans == [PlanChanged(expected)]
+    assert client.of(PlanChanged) == [PlanChanged(expected)]
     assert told(agent, 1) == "The plan is noted; open steps: 2."
     assert reply.session.state["plan"]["todos"][1]["content"] == "plant"
 
@@ -85,11 +69,11 @@ async def test_hooks_see_the_old_and_the_new_list(agent_of: AgentOf):
     ],
 )
 async def test_what_is_no_plan_is_refused_in_a_line(agent_of: AgentOf, wrong: Any, expected: str):
-    client = Plans()
+    client = Watching()
     agent = agent_of(call("TodoWrite", todos=wrong), "Sorry.", hooks=[PlanHook()])
     await agent.run("Go", client=client)
     assert expected in told(agent, 1)
-    assert client.plans == []
+    assert client.of(PlanChanged) == []
 
 
 async def test_every_new_step_and_every_step_that_is_done_fires_its_event_once(agent_of: AgentOf):
@@ -137,7 +121,7 @@ async def test_hooks_that_were_there_before_the_plan_are_heard(agent_of: AgentOf
 async def test_a_step_that_a_hook_refuses_leaves_the_plan_as_it_was(
     agent_of: AgentOf, event: str, expected: str
 ):
-    client = Plans()
+    client = Watching()
     agent = agent_of(
         write(dig="pending"), write(dig="pending", sow="completed"), "Well.", hooks=[PlanHook()]
     )
@@ -147,7 +131,7 @@ async def test_a_step_that_a_hook_refuses_leaves_the_plan_as_it_was(
 
     agent.hooks.register(event, refuse)
     reply = await agent.run("Go", client=client)
-    assert len(client.plans) == 1
+    assert len(client.of(PlanChanged)) == 1
     assert [todo["content"] for todo in reply.session.state["plan"]["todos"]] == ["dig"]
     answer = told(agent, 2)
     assert answer.startswith("the plan stays as it was: 'sow'")

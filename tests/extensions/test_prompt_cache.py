@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.extensions.tools import step
 
 from crow import Agent, Command, PromptSection, Session, tool
 from crow.events import Event, Notice
@@ -41,12 +42,6 @@ class Watching:
 
     async def ask(self, session_id: str, question: Any) -> Any:
         return question.default
-
-
-@tool
-def step() -> str:
-    """Take a step."""
-    return "done"
 
 
 @tool

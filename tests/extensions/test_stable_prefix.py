@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.extensions.mcp.conftest import SERVERS
+from tests.extensions.tools import step
 
 from crow import Agent, Continue, NullClient, tool
 from crow.events import Event, Notice
@@ -157,12 +158,6 @@ class Bringer:
 
     def before_run(self) -> None:
         pass
-
-
-@tool
-def step() -> str:
-    """Take a step."""
-    return "done"
 
 
 @tool

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.extensions.branching import Branching
 
 from crow import Agent, tool
 from crow.core.errors import ModelError
 from crow.core.events import Event, Notice, TextDelta, ToolEnded, ToolPending, ToolProgress
-from crow.core.ports import Completion, Delta, NullClient, PermissionRequest, Request
+from crow.core.ports import NullClient, PermissionRequest
 from crow.core.verdicts import Allow, Ask
 from crow.extensions import (
     InstructionsHook,
@@ -63,24 +64,6 @@ def look(where: str = "here") -> str:
 def change(what: str = "it") -> str:
     """Change something."""
     return f"changed {what}"
-
-
-class Branching:
-    """A model that plays a script of its own in every conversation, made from its first prompt."""
-
-    model = "branching"
-    context_window: int | None = None
-
-    def __init__(self, script: Callable[[str], Sequence[Line]]) -> None:
-        self.script = script
-        self.conversations: dict[str, ScriptedModel] = {}
-
-    def stream(self, request: Request) -> AsyncGenerator[Delta | Completion, None]:
-        if request.session_id not in self.conversations:
-            prompt = next(m for m in request.messages if m["role"] == "user")
-            script = self.script(str(prompt.get("content")))
-            self.conversations[request.session_id] = ScriptedModel(*script, leftover="allow")
-        return self.conversations[request.session_id].stream(request)
 
 
 def ask(**args: Any) -> Any:

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.watching import Watching
 
 from crow import Agent
 from crow.app import build
 from crow.core.errors import ExtensionError
-from crow.core.events import Event, Notice
-from crow.core.ports import NullClient
 from crow.extensions import SubagentsHook
 from crow.project.trust import trust
 from crow.testing import ScriptedModel, call
@@ -33,15 +32,6 @@ Be kind.
 """
 
 
-class Notices(NullClient):
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-
-    async def update(self, session_id: str, event: Event) -> None:
-        if isinstance(event, Notice):
-            self.texts.append(event.text)
-
-
 def write(folder: Path, name: str, text: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / name
@@ -55,9 +45,9 @@ def agent_file(name: str, prompt: str = "Work.", **fields: str) -> str:
 
 
 async def notices(hook: SubagentsHook) -> list[str]:
-    client = Notices()
+    client = Watching()
     await Agent(llm=ScriptedModel(), hooks=[hook], tools=[]).new_session(client=client)
-    return client.texts
+    return client.notices
 
 
 async def test_a_file_as_claude_code_writes_it_defines_an_agent(tmp_path: Path):

@@ -4,30 +4,13 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.extensions.poet import TASK, built, define
 
-from crow import Agent
-from crow.app import build
 from crow.events import Notice
 from crow.extensions import SubagentsHook
-from crow.testing import ScriptedModel, ScriptedUser, call
-from crow.testing.model import Line
-
-TASK = call("Agent", subagent_type="poet", description="Rhyme", prompt="Go")
-
-
-def write(folder: Path, *lines: str) -> None:
-    path = folder / ".claude/agents/poet.md"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    head = "\n".join(["name: poet", "description: Rhymes.", *lines])
-    path.write_text(f"---\n{head}\n---\nYou rhyme.\n")
-
-
-def built(project: Path, *script: Line, **settings: Any) -> tuple[Agent, ScriptedModel]:
-    llm = ScriptedModel(*script)
-    return build({"model": "x", **settings}, cwd=project, model=llm), llm
+from crow.testing import ScriptedUser, call
 
 
 @pytest.fixture
@@ -60,7 +43,7 @@ def project(tmp_path: Path) -> Path:
 async def test_a_mode_of_its_own(
     project: Path, home: Path, own: str, callers: str, runs: bool
 ) -> None:
-    write(home, *([f"permissionMode: {own}"] if own else []))
+    define(home, *([f"permissionMode: {own}"] if own else []))
     edit = call("Write", file_path=str(project / "b.txt"), content="sun")
     agent, _ = built(project, TASK, edit, "Sun.", "Ok.")
     async with agent:
@@ -70,7 +53,7 @@ async def test_a_mode_of_its_own(
 
 
 async def test_a_limit_of_its_own(project: Path, home: Path) -> None:
-    write(home, "maxTurns: 2")
+    define(home, "maxTurns: 2")
     look = call("LS", path=".")
     agent, llm = built(project, TASK, look, look, "Ok.")
     async with agent:
@@ -87,7 +70,7 @@ async def test_skills_are_read_before_it_begins_and_instructions_can_stay_away(
     skill.parent.mkdir(parents=True)
     skill.write_text("---\nname: rhymes\ndescription: Rhymes.\n---\nMoon goes with June.\n")
     (project / "AGENTS.md").write_text("Be kind.")
-    write(home, "skills: rhymes", "omitClaudeMd: true")
+    define(home, "skills: rhymes", "omitClaudeMd: true")
     agent, llm = built(project, TASK, "June.", "Ok.")
     async with agent:
         await agent.run("Hi", cwd=project)
@@ -97,7 +80,7 @@ async def test_skills_are_read_before_it_begins_and_instructions_can_stay_away(
 
 
 async def test_a_skill_that_is_not_there_is_named_once(project: Path, home: Path) -> None:
-    write(home, "color: red", "skills: [nowhere]")
+    define(home, "color: red", "skills: [nowhere]")
     user = ScriptedUser()
     agent, _ = built(project, TASK, "June.", TASK, "July.", "Ok.")
     async with agent:
@@ -108,7 +91,7 @@ async def test_a_skill_that_is_not_there_is_named_once(project: Path, home: Path
 
 
 async def test_named_servers_lend_their_tools(home: Path) -> None:
-    write(home, "tools: Read", "mcpServers: [web]")
+    define(home, "tools: Read", "mcpServers: [web]")
     poet = SubagentsHook().definitions.agents["poet"]
     assert [poet.may_have(name) for name in ("Read", "Bash", "mcp__web__get", "mcp__b__c")] == [
         *(True, False, True, False)
@@ -118,7 +101,7 @@ async def test_named_servers_lend_their_tools(home: Path) -> None:
 async def test_a_tree_of_its_own_stays_where_something_came_of_it(
     project: Path, home: Path
 ) -> None:
-    write(home, "isolation: worktree")
+    define(home, "isolation: worktree")
     change = call("Bash", command="echo sun > b.txt; pwd")
     rules = {"permissions": {"allow": ["Bash"]}}
     agent, _ = built(project, TASK, change, "Done.", TASK, "Nothing to do.", "Ok.", **rules)
@@ -137,7 +120,7 @@ async def test_a_tree_of_its_own_stays_where_something_came_of_it(
 
 
 async def test_without_a_repository_there_is_no_such_tree(tmp_path: Path, home: Path) -> None:
-    write(home, "isolation: worktree")
+    define(home, "isolation: worktree")
     agent, _ = built(tmp_path, TASK, "Ok.")
     async with agent:
         reply = await agent.run("Hi", cwd=tmp_path)

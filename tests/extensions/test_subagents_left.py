@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from tests.extensions.test_subagents_memory import built, define, project
+from tests.extensions.poet import TASK, built, define
+from tests.extensions.test_subagents_memory import project
 
 from crow import LLM, Agent, Completion, Request, RunContext
 from crow.app import build
@@ -23,7 +24,6 @@ from crow.testing import ScriptedModel, ScriptedUser, call
 
 __all__ = ["project"]
 
-TASK = call("Agent", subagent_type="poet", description="Rhyme", prompt="Go")
 SERVER = """
 from mcp.server import MCPServer
 

@@ -3,30 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.extensions.poet import TASK, built, define
 
-from crow import Agent
-from crow.app import build
 from crow.testing import ScriptedModel, call
-from crow.testing.model import Line
 
-TASK = call("Agent", subagent_type="poet", description="Rhyme", prompt="Go")
 FOLDERS = {"user": "agent-memory", "project": "agent-memory", "local": "agent-memory-local"}
-
-
-def define(home: Path, *lines: str) -> None:
-    """An agent of the user's."""
-    path = home / ".claude/agents/poet.md"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    head = "\n".join(["name: poet", "description: Rhymes.", *lines])
-    path.write_text(f"---\n{head}\n---\nYou rhyme.\n")
-
-
-def built(project: Path, *script: Line, **settings: Any) -> tuple[Agent, ScriptedModel]:
-    llm = ScriptedModel(*script)
-    return build({"model": "x", **settings}, cwd=project, model=llm), llm
 
 
 @pytest.fixture

@@ -3,38 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.extensions.branching import Branching
 
 from crow import Agent, tool
 from crow.core.events import Event
-from crow.core.ports import Completion, Delta, NullClient, PermissionRequest, Request
+from crow.core.ports import NullClient, PermissionRequest
 from crow.core.session import Session
 from crow.core.verdicts import Ask
 from crow.extensions import PersistenceHook, SubagentsHook
-from crow.testing import ScriptedModel, call, text
+from crow.testing import call, text
 from crow.testing.model import Line
-
-
-class Branching:
-    """A model that plays a script of its own in every conversation, made from its first prompt."""
-
-    model = "branching"
-    context_window: int | None = None
-
-    def __init__(self, script: Callable[[str], Sequence[Line]]) -> None:
-        self.script = script
-        self.conversations: dict[str, ScriptedModel] = {}
-
-    def stream(self, request: Request) -> AsyncGenerator[Delta | Completion, None]:
-        if request.session_id not in self.conversations:
-            prompt = next(m for m in request.messages if m["role"] == "user")
-            script = self.script(str(prompt.get("content")))
-            self.conversations[request.session_id] = ScriptedModel(*script, leftover="allow")
-        return self.conversations[request.session_id].stream(request)
 
 
 def hand_out(*prompts: str) -> list[Any]:

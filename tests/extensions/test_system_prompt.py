@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.watching import Watching
 
 from crow import Agent, Command, ExtensionError, tool
 from crow.core.catalog import PromptSection
@@ -125,15 +126,6 @@ async def test_sections_stand_in_their_order_and_may_be_computed(agent_of: Agent
     assert system_of(agent) == "Crow.\n\nFirst.\n\nSecond.\n\nIn /."
 
 
-class Notices(NullClient):
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-
-    async def update(self, session_id: str, event: object) -> None:
-        if isinstance(event, Notice):
-            self.texts.append(event.text)
-
-
 async def test_a_section_that_fails_is_named_and_costs_the_others_nothing(agent_of: AgentOf):
     def broken(session: Session) -> str:
         raise RuntimeError("no such skill")
@@ -141,7 +133,7 @@ async def test_a_section_that_fails_is_named_and_costs_the_others_nothing(agent_
     def odd(session: Session) -> Any:
         return 5
 
-    client = Notices()
+    client = Watching()
     agent = agent_of("Hello.", hooks=[SystemPromptHook("Crow.", environment=False)])
     agent.add_section(PromptSection("skills", broken))
     agent.add_section(PromptSection("odd", odd))
@@ -149,7 +141,7 @@ async def test_a_section_that_fails_is_named_and_costs_the_others_nothing(agent_
     await agent.run("Hi", client=client)
     assert system_of(agent) == "Crow.\n\nSound."
     place = f"{__file__}:{broken.__code__.co_firstlineno + 1}"
-    assert client.texts == [
+    assert client.notices == [
         f"the prompt section skills failed: RuntimeError('no such skill') ({place}); it is left out",
         "the prompt section odd failed: TypeError('it must be text, not 5'); it is left out",
     ]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.fleet.chaos import Counting
-from tests.postgres import Server, program
+from tests.postgres import Server, program, rows
 
 from crow.extensions import PersistenceHook
 from crow.fleet.agents import builder
@@ -27,17 +27,9 @@ def counting() -> Iterator[Server]:
     if program("initdb") is None:
         pytest.skip("there is no PostgreSQL server: apt-get install postgresql")
     server = Server("shared_preload_libraries=pg_stat_statements")
-    told(server, "CREATE EXTENSION pg_stat_statements")
+    rows(server.address(), "CREATE EXTENSION pg_stat_statements")
     yield server
     server.remove()
-
-
-def told(server: Server, sql: str) -> list[tuple[object, ...]]:
-    import psycopg
-
-    with psycopg.connect(server.address(), autocommit=True) as connection:
-        cursor = connection.execute(sql)  # type: ignore[arg-type]
-        return cursor.fetchall() if cursor.description else []
 
 
 async def cost(server: Server, turns: int, folder: Path) -> dict[str, int]:
@@ -48,12 +40,14 @@ async def cost(server: Server, turns: int, folder: Path) -> dict[str, int]:
     address = server.database()
     async with Board(address) as board:
         await board.submit("b", [task])
-        told(server, "SELECT pg_stat_statements_reset()")
+        rows(server.address(), "SELECT pg_stat_statements_reset()")
         store = PersistenceHook(address, required=True)
         await Worker(board, builder(store, None), folder, until_empty=True).run()
     assert len((folder / "steps").read_text().split()) == turns
-    rows = told(server, "SELECT query, sum(calls)::int FROM pg_stat_statements GROUP BY 1")
-    return {str(query): int(str(calls)) for query, calls in rows}
+    counted = rows(
+        server.address(), "SELECT query, sum(calls)::int FROM pg_stat_statements GROUP BY 1"
+    )
+    return {str(query): int(str(calls)) for query, calls in counted}
 
 
 async def test_a_turn_that_changes_a_file_costs_three_statements(

@@ -362,7 +362,7 @@ def test_conversations_that_are_long_ago_are_forgotten():
     one, two = (Request(messages, session_id=name) for name in ("one", "two"))
     first = wire.body(one, "m", {}, Form())
     wire.body(two, "m", {}, Form())
-    assert wire.ids(one) == wire.ids(two) == {"c1"}
+    assert wire.encoder.ids("one", messages) == wire.encoder.ids("two", messages) == {"c1"}
     assert wire.body(one, "m", {}, Form()) == first
     empty = Request([], session_id="one")
     assert wire.body(empty, "m", {}, Form(usage=False)) == (

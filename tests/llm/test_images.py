@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.watching import Watching
 
 from crow import Agent
 from crow.core.errors import ModelError
-from crow.core.events import Event, Retrying
+from crow.core.events import Retrying
 from crow.core.messages import user
-from crow.core.ports import LLM, NullClient
+from crow.core.ports import LLM
 from crow.testing import Endpoint
 from crow.testing.endpoint import answer, delta, respond, stream
 from crow.tools.declarations import read
@@ -25,16 +26,6 @@ PNG = base64.b64decode(
 URL = f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
 PART: Any = {"type": "image_url", "image_url": {"url": URL}}
 SHOWN = {"type": "text", "text": "What the tools above returned as images:"}
-
-
-class Watching(NullClient):
-    """A client that keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.events: list[Event] = []
-
-    async def update(self, session_id: str, event: Event) -> None:
-        self.events.append(event)
 
 
 def reads(*paths: Path) -> list[Any]:
@@ -139,7 +130,7 @@ async def test_a_model_that_turns_out_to_see_nothing_is_asked_once_without_and_t
     assert "image_url" in str(contents(endpoint, 1))
     assert "image_url" not in str(contents(endpoint, 2) + contents(endpoint, 3))
     assert "this model takes no images" in str(contents(endpoint, 3))
-    (told,) = [event for event in watching.events if isinstance(event, Retrying)]
+    (told,) = watching.of(Retrying)
     assert "an image was refused" in told.reason
     assert "image_url" in str(session.messages)  # another model may see it
     assert "image" not in getattr(llm, "inputs", ())

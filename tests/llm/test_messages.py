@@ -7,12 +7,13 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
+from tests.watching import Watching
 
 from crow import Agent, tool
 from crow.core.errors import ModelError
-from crow.core.events import Event, Notice, ThoughtDelta
+from crow.core.events import ThoughtDelta
 from crow.core.messages import user
-from crow.core.ports import Completion, NullClient, Request
+from crow.core.ports import Completion, Request
 from crow.core.tools import ToolResult
 from crow.extensions import SystemPromptHook
 from crow.llm import AnthropicMessages, HttpModel, Retries, Timeouts
@@ -37,16 +38,6 @@ async def ls(path: str = ".") -> str:
 async def look() -> ToolResult:
     """Look at a picture."""
     return ToolResult([{"type": "text", "text": "seen"}, PART])
-
-
-class Watching(NullClient):
-    """A client that keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.events: list[Event] = []
-
-    async def update(self, session_id: str, event: Event) -> None:
-        self.events.append(event)
 
 
 @pytest.fixture
@@ -296,7 +287,7 @@ async def test_thoughts_behind_a_changed_prefix_are_dropped_and_that_is_said_onc
         assert (await agent.run("sure?", session=session)).text == "Three."
         assert (await agent.run("really?", session=session)).text == "Four."
     assert endpoint.refused == ["A05"]
-    notices = [event.text for event in client.events if isinstance(event, Notice)]
+    notices = client.notices
     assert len([text for text in notices if "left out 2 thoughts" in text]) == 1
     assert endpoint.requests[-1].headers["anthropic-beta"] == "thinking-binding-controls-2026-08-01"
 

@@ -9,7 +9,7 @@ import pytest
 
 from crow.settings import load
 from crow.settings.foreign import IDLE, LEFT, UNKNOWN
-from crow.settings.reading import CLAUDES, OPTIONS, SWITCHES
+from crow.settings.merged import CLAUDES, OPTIONS, SWITCHES
 
 KEYS = """
 $schema additionalDirectoryConfigRoots additionalMarketplaces advisorModel agent

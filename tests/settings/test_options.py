@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.files import write
 
 from crow.annotations.options import documented, options_of
 from crow.app import build, complaints
@@ -61,14 +62,6 @@ class Weather:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """A project with nothing in it."""
-    folder = tmp_path / "project"
-    (folder / ".git").mkdir(parents=True)
-    return folder
-
-
-@pytest.fixture
 def weather(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: Any) -> Any:
     """A package with an extension, installed."""
     module = f"weather_{tmp_path.name}"
@@ -80,12 +73,6 @@ def weather(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: Any) -> An
     monkeypatch.syspath_prepend(str(folder))
     yield module
     sys.modules.pop(module, None)
-
-
-def write(path: Path, content: Any) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
-    return path
 
 
 WRONG = [

@@ -13,14 +13,6 @@ from crow.settings import Settings, SettingsError, load
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """A project with nothing in it."""
-    folder = tmp_path / "project"
-    (folder / ".git").mkdir(parents=True)
-    return folder
-
-
-@pytest.fixture
 def managed(tmp_path: Path) -> Path:
     """A directory in the place of the administrator's."""
     return tmp_path / "managed"

@@ -16,13 +16,6 @@ from crow.settings import load
 MANAGED = "managed-settings.json"
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    folder = tmp_path / "project"
-    (folder / ".git").mkdir(parents=True)
-    return folder
-
-
 def write(path: Path, sandbox: Any) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"sandbox": sandbox}), "utf-8")

@@ -7,10 +7,8 @@ of npm has for them: nothing may be missing, be of another type, or be unknown t
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,8 +16,8 @@ from typing import Any
 
 import pytest
 from claude_agent_sdk._internal.message_parser import parse_message
-from tests.acp.conftest import WANTED, programs
 from tests.cli.conftest import Crow, calls, crow, endpoint, forks, project
+from tests.npm import LOCKED, Packages
 
 from crow.testing.endpoint import Endpoint, Response, answer, delta, respond, stream
 
@@ -28,7 +26,10 @@ __all__ = ["crow", "endpoint", "forks", "project"]
 FOLDER = Path(__file__).with_name("node")
 CROW = str(Path(sys.executable).with_name("crow"))
 COMPILER = FOLDER / "node_modules/typescript/bin/tsc"
-INSTALLED = FOLDER / "node_modules/.package-lock.json"
+LIBRARY = Packages(
+    FOLDER, "the library of npm", 90, options=(*LOCKED, "--no-package-lock", "--omit=optional")
+)
+"""Without the programs that it can bring."""
 STREAM = ("-p", "--output-format", "stream-json", "--input-format", "stream-json", "--verbose")
 ALL = ("--include-partial-messages", "--include-hook-events", "--replay-user-messages")
 OPTIONS = "--noEmit --strict --skipLibCheck --module nodenext --target es2022".split()
@@ -40,39 +41,7 @@ Told = dict[str, Any]
 @pytest.fixture(scope="session")
 def node(request: pytest.FixtureRequest) -> str:
     """The program `node`; library and compiler are installed where these tests are asked for."""
-    there = programs()
-    if there is None:
-        pytest.skip("Node and npm are not installed: types of npm's libraries are not held")
-    program, npm = there
-    marks = str(request.config.getoption("markexpr")).replace("not slow", "")
-    if any(mark in marks for mark in WANTED) or os.environ.get("CI"):
-        install(program, npm)
-    elif not INSTALLED.is_file():
-        pytest.skip("the library of npm is not installed: make test ARGS='-m node'")
-    return program
-
-
-def install(node: str, npm: list[str]) -> None:
-    """Install the library and the compiler, without the programs that they can bring, once."""
-    path = os.pathsep.join([str(Path(node).parent), os.environ.get("PATH", "")])
-    quietly = ("--no-save", "--no-audit", "--no-fund", "--no-package-lock", "--omit=optional")
-    folder = os.open(FOLDER, os.O_RDONLY)
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX)  # tests run in several processes
-        if not INSTALLED.is_file():
-            subprocess.run(
-                [*npm, "install", *quietly],
-                cwd=FOLDER,
-                env={**os.environ, "PATH": path},
-                check=True,
-                capture_output=True,
-                timeout=90,
-            )
-    except (OSError, subprocess.SubprocessError) as error:
-        shutil.rmtree(FOLDER / "node_modules", ignore_errors=True)
-        pytest.skip(f"the library of npm cannot be installed: {error}")
-    finally:
-        os.close(folder)
+    return LIBRARY.node(request)
 
 
 def complaints(node: str, messages: list[Told]) -> str:

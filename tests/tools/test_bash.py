@@ -9,11 +9,11 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.processes import is_alive, until
 
 from crow.tools.declarations import bash
 from crow.tools.process import Process
@@ -21,23 +21,8 @@ from crow.tools.shells import Shells
 from crow.tools.spool import Spool
 
 
-def is_alive(pid: int) -> bool:
-    """True for a process that is there and no zombie."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-async def eventually(happened: Callable[[], bool]) -> None:
-    """Wait for what a process that is no child of ours does."""
-    async with asyncio.timeout(50):
-        while not happened():  # noqa: ASYNC110 - it has no event to set
-            await asyncio.sleep(0.01)
-
-
 async def demand_gone(pid: int) -> None:
-    await eventually(lambda: not is_alive(pid))
+    await until(lambda: not is_alive(pid))
 
 
 async def test_output_is_returned_in_claudes_shape(bench: Any) -> None:
@@ -169,7 +154,7 @@ async def test_t03_a_child_that_goes_on_printing_is_not_killed_by_it(bench: Any)
     os.mkfifo(bench.path("go"))
     await bench.use("Bash", command="(read x <go; echo late; echo alive >done) &")
     await asyncio.to_thread(bench.path("go").write_text, "x\n")
-    await eventually(bench.path("done").exists)
+    await until(bench.path("done").exists)
 
 
 async def test_t04_a_flood_is_bounded_and_kept_on_disk(bench: Any, home: Path) -> None:
@@ -346,10 +331,10 @@ async def test_a_background_command_is_read_and_ended(bench: Any) -> None:
         "Bash", command=f"echo up; read x <{fifo}; echo $x; sleep 3600", run_in_background=True
     )
     assert result.data["backgroundTaskId"] == "bash_1"
-    first = await until(bench, "up")
+    first = await shown(bench, "up")
     assert first.text.startswith("bash_1: running\nup\n(the whole output is in ")
     await asyncio.to_thread(fifo.write_text, "two\n")
-    second = await until(bench, "two")
+    second = await shown(bench, "two")
     assert "up" not in second.data["stdout"]
     ended = await bench.use("KillShell", shell_id="bash_1")
     assert ended.text.startswith("bash_1 was ended: echo up")
@@ -361,7 +346,7 @@ async def test_a_background_command_is_read_and_ended(bench: Any) -> None:
     assert whole.read_text() == "up\ntwo\n"
 
 
-async def until(bench: Any, text: str) -> Any:
+async def shown(bench: Any, text: str) -> Any:
     """Look at the background command until it has printed something."""
     async with asyncio.timeout(50):
         while True:

@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.processes import is_alive
+
 from crow import Agent
 from crow.core.hooks.contexts import ToolContext
 from crow.core.messages import text_of
@@ -128,16 +130,8 @@ def test_an_agent_that_nobody_closes_leaves_nothing_behind(tmp_path: Path) -> No
         timeout=50,
     )
     assert run.stderr == ""
-    while runs(int(run.stdout)):  # until the test's own time-out
+    while is_alive(int(run.stdout)):  # until the test's own time-out
         time.sleep(0.01)
-
-
-def runs(pid: int) -> bool:
-    """True while a process is more than one that its parent has not reaped yet."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
-    except OSError:
-        return False
 
 
 async def test_cancelling_a_run_ends_its_command(tmp_path: Path) -> None:

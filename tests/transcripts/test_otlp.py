@@ -15,20 +15,15 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from tests.extensions.tools import shout
 
-from crow import Agent, Deny, tool
+from crow import Agent, Deny
 from crow.extensions import TelemetryHook
 from crow.testing import ScriptedModel, call, text
 from crow.transcripts import Transcript, UnknownTranscriptError, read
 from crow.view.document import document
 
 USAGE: Any = {"input_tokens": 90, "output_tokens": 10, "total_tokens": 100, "cached_tokens": 40}
-
-
-@tool
-async def shout(word: str) -> str:
-    """Say a word loudly."""
-    return word.upper()
 
 
 async def traced(*, content: bool) -> str:

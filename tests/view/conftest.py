@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.extensions.tools import shout
 from tests.postgres import Server, postgres
 
 from crow.core.agent import Agent
@@ -18,18 +19,11 @@ from crow.core.verdicts import Allow, Deny, Verdict
 from crow.extensions import PersistenceHook, SystemPromptHook
 from crow.extensions.prompt_cache import PromptCacheHook
 from crow.testing import ScriptedModel, call, text
-from crow.tools import tool
 
 __all__ = ["postgres"]
 
 USAGE: Any = {"input_tokens": 90, "output_tokens": 10, "total_tokens": 100, "cached_tokens": 40}
 EVIL = "<img src=x onerror=\"document.title='evil'\"><script>document.title='evil'</script> [go](javascript:alert(1))"
-
-
-@tool
-async def shout(word: str) -> str:
-    """Say a word loudly."""
-    return word.upper()
 
 
 def judge(ctx: ToolContext) -> Verdict:

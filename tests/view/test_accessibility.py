@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from tests.acp.conftest import programs
+from tests.npm import programs
 from tests.view.conftest import browser
 
 from crow.view.document import document

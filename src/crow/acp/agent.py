@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 from crow.acp.auth import Authentication
 from crow.acp.capabilities import name_of
 from crow.acp.client import AcpClient
-from crow.acp.client_prompt import client_prompt
 from crow.acp.config_options import (
     MODE,
     MODEL,
@@ -111,7 +110,7 @@ class AcpAgent:
 
     async def fork_session(self, params: Message) -> Message:
         """Open a session that begins with another one's history."""
-        client_prompt(self.agent, params)
+        self._prompt_of(params)
         if isinstance(self.agent.store, ForkStore):
             copied = await found(self.agent.store.fork(params["sessionId"]))
             session, editor = await self.stored(copied, params, "fork")
@@ -233,11 +232,19 @@ class AcpAgent:
         self.connection.capabilities = replace(able, question_patience=patience)
         servers = self.mcp.reached(params.get("mcpServers", []))
         editor = AcpClient(self.agent, self.connection, version, servers)
-        editor.system_prompt = client_prompt(self.agent, params)
+        editor.system_prompt = self._prompt_of(params)
         editor.name = name_of(self._transport.hello)
         wishes = as_object(as_object(params.get("_meta")).get("crow"))
         editor.wants_pen, editor.goes_on = (wishes.get(name) is True for name in ("pen", "goOn"))
         return editor
+
+    def _prompt_of(self, params: Message) -> tuple[str, str] | None:
+        """How and what the client adds to the system message; None without. Raises `Refusal`."""
+        if params.get("systemPrompt") is None:
+            return None
+        from crow.acp.client_prompt import client_prompt
+
+        return client_prompt(self.agent, params)
 
     def content(self, params: Message, session: Session) -> Content:
         """A prompt's blocks as the content of a message, as far as the model takes them."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from crow.acp.client_tools import ClientFiles, ClientRequests, ClientTerminals
 from crow.acp.connection import Connection
 from crow.acp.jsonrpc import Message
 from crow.acp.projection import Projection
+from crow.acp.projections import Projections
 from crow.acp.questions import Cancelled, cannot_ask, choose, denial, fill_in, options_of, value_of
 from crow.acp.session_view import SessionView
 from crow.acp.versions import Version
@@ -18,10 +19,6 @@ from crow.core.agent import Agent
 from crow.core.events import Event, Notice, ToolEnded, ToolPending, ToolProgress, ToolStarted
 from crow.core.ports import Files, PermissionRequest, Question, Terminals
 from crow.core.session import Session
-from crow.keys import SUBAGENT_CALLS
-
-if TYPE_CHECKING:
-    from crow.acp.subagents import Hired, Subagent
 
 OF_CALLS = (ToolPending, ToolStarted, ToolProgress, ToolEnded)
 OF_SUBAGENTS = (*OF_CALLS, Notice)
@@ -60,10 +57,7 @@ class AcpClient:
         self._agent = agent
         self._connection = connection
         self._version = version
-        self._projection: Projection | None = None
-        self._subagents: dict[str, Projection] = {}
-        self._shown: dict[str, Subagent] = {}
-        self._gone: Mapping[str, Hired] = {}
+        self._projections: Projections | None = None
         self._held: list[tuple[str, Event]] | None = []
         self._late: list[Notice] = []
         self._turns = 0
@@ -76,20 +70,24 @@ class AcpClient:
         self._lets_through = asyncio.Event()
 
     @property
+    def projections(self) -> Projections:
+        """The session and its sub-agents in the words of the client's protocol."""
+        assert self._projections is not None, "no session is attached yet"
+        return self._projections
+
+    @property
     def projection(self) -> Projection:
         """The session in the words of the client's protocol."""
-        assert self._projection is not None, "no session is attached yet"
-        return self._projection
+        return self.projections.own
 
     def attach(self, session: Session, told: int | None = None) -> None:
         """Speak for this session, from the first time on.
 
         ``told`` is how many messages of its history will not be told of any more, if not all.
         """
-        if self._projection is not None:
+        if self._projections is not None:
             return
-        view = SessionView(self._agent, session, self._connection.capabilities, told=told)
-        self._projection = self._version.projection(view)
+        self._projections = Projections(self._agent, session, self._connection, self._version, told)
         requests = ClientRequests(self._connection, session.id, self._warn)
         if self._connection.capabilities.files:
             self.files = ClientFiles(requests)
@@ -187,7 +185,7 @@ class AcpClient:
 
     def _tell_of(self, session_id: str, event: Event) -> None:
         """Queue an event, under the id of the session that the client knows it to be of."""
-        subagent = self._subagent(session_id)
+        subagent = self.projections.subagent(session_id)
         if subagent is None:
             self.tell(self._updates(session_id, event))
             return
@@ -239,55 +237,7 @@ class AcpClient:
         if isinstance(event, Notice) and self._is_untimely:
             self._late.append(event)
             return []
-        return self._projection_of(session_id).updates(event)
-
-    def _projection_of(self, session_id: str) -> Projection:
-        """The session's own projection, or a sub-agent's."""
-        if session_id == self._session.id:
-            return self.projection
-        if subagent := self._subagent(session_id):
-            return subagent.projection
-        if session_id not in self._subagents:
-            caller = self._session.cache.get(SUBAGENT_CALLS, {}).get(session_id)
-            view = SessionView(
-                self._agent,
-                self._session,
-                self._connection.capabilities,
-                subagent=session_id,
-                parent=self.projection.shown_id(caller) if caller else "",
-            )
-            self._subagents[session_id] = self._version.projection(view)
-        return self._subagents[session_id]
-
-    @property
-    def shows_subagents(self) -> bool:
-        """True where all that sub-agents say and do can be shown, each in a place of its own."""
-        return self._connection.capabilities.subagents
-
-    def meet(self, gone: Mapping[str, Hired]) -> None:
-        """Know of sub-agents that the client will be told of, and that may have ended meanwhile."""
-        self._gone = gone
-
-    def _subagent(self, session_id: str) -> Subagent | None:
-        """A sub-agent that is shown as a session of its own; None for what is not."""
-        if session_id == self._session.id or not self.shows_subagents:
-            return None
-        if session_id not in self._shown:
-            from crow.acp.subagents import hired
-
-            known = hired(self._session, session_id) or self._gone.get(session_id)
-            if known is not None:
-                self._shown[session_id] = self._made_known(*known)
-        return self._shown.get(session_id)
-
-    def _made_known(self, session: Session, call: str) -> Subagent:
-        from crow.acp.subagents import Subagent
-
-        assert session.parent is not None, "a sub-agent works for somebody"
-        able, caller = self._connection.capabilities, session.parent.id
-        view = SessionView(self._agent, session, able, caller=caller, told=0)
-        shown = self._projection_of(caller).shown_id(call) if call else ""
-        return Subagent(session, self._version.projection(view), shown)
+        return self.projections.of(session_id).updates(event)
 
     @property
     def _is_untimely(self) -> bool:
@@ -304,20 +254,25 @@ class AcpClient:
 
     @property
     def _session(self) -> Session:
-        return self.projection.session
+        return self.projections.session
+
+    @property
+    def shows_subagents(self) -> bool:
+        """True where all that sub-agents say and do can be shown, each in a place of its own."""
+        return self._connection.capabilities.subagents
 
     # what the user is asked
 
     @property
     def answers(self) -> bool:
         """Whether somebody is there to answer."""
-        return not self._cannot_answer and self._projection is not None
+        return not self._cannot_answer and self._projections is not None
 
     async def permission(self, session_id: str, request: PermissionRequest) -> str | None:
         """Ask whether a call may run; None where nobody can answer, remembered where that lasts."""
-        if self._cannot_answer or self._projection is None:
+        if self._cannot_answer or self._projections is None:
             return None
-        params = self._projection_of(session_id).permission(request)
+        params = self.projections.of(session_id).permission(request)
         try:
             with self._blocked(session_id):
                 return await choose(
@@ -349,7 +304,7 @@ class AcpClient:
 
     async def ask(self, session_id: str, question: Question) -> Any:
         """Ask something else: with a form, else by options; the default where neither is there."""
-        if self._projection is None or self._held is not None:
+        if self._projections is None or self._held is not None:
             return question.default
         try:
             with self._blocked(session_id):

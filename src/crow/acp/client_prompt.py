@@ -10,11 +10,9 @@ from crow.core.agent import Agent
 MODES = ("append", "override")
 
 
-def client_prompt(agent: Agent, params: Message) -> tuple[str, str] | None:
-    """How and what the client adds to the system message; None without. Raises `Refusal`."""
-    given = params.get("systemPrompt")
-    if given is None:
-        return None
+def client_prompt(agent: Agent, params: Message) -> tuple[str, str]:
+    """How and what the client adds to the system message. Raises `Refusal`."""
+    given = params["systemPrompt"]
     if not takes_prompts(agent):
         raise invalid("systemPrompt: this agent has no extension for it")
     if given["mode"] not in MODES:

@@ -13,6 +13,7 @@ from typing import (
     Any,
     Literal,
     NotRequired,
+    TypedDict,
     Union,
     cast,
     get_args,
@@ -44,6 +45,12 @@ class Other:
 
     tag: str
     known: tuple[str, ...]
+
+
+class Extensible(TypedDict):
+    """Something of the protocol with room for what only the two ends know."""
+
+    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
 
 
 class MismatchError(ValueError):

@@ -82,14 +82,30 @@ class Routes:
         return await function(reader(shape)(given))
 
 
+def shared(acp_agent: AcpAgent, delete: type[Any], prompt: type[Any]) -> dict[str, Route]:
+    """The methods that are the same in every version, but for what a schema says of two of them."""
+    shelf, providers = acp_agent.shelf, acp_agent.providers
+    return {
+        "auth/status": (Nothing, acp_agent.auth.status),
+        "providers/list": (Nothing, providers.list),
+        "providers/set": (SetProvider, providers.set),
+        "providers/disable": (OfProvider, providers.disable),
+        "session/delete": (delete, shelf.delete),
+        "session/set_title": (SetTitle, shelf.set_title),
+        "session/archive": (OfSession, shelf.archive),
+        "session/unarchive": (OfSession, shelf.unarchive),
+        "session/status": (OfSession, shelf.status),
+        "_session/rename": (SetTitle, shelf.set_title),
+        "_session/steering": (prompt, acp_agent.steer),
+        "_session/take_pen": (OfSession, acp_agent.take_pen),
+    }
+
+
 def routes(acp_agent: AcpAgent) -> Routes:
     """The methods of version 1."""
     requests: dict[str, Route] = {
+        **shared(acp_agent, schema.DeleteSessionRequest, schema.PromptRequest),
         "authenticate": (schema.AuthenticateRequest, acp_agent.auth.authenticate),
-        "auth/status": (Nothing, acp_agent.auth.status),
-        "providers/list": (Nothing, acp_agent.providers.list),
-        "providers/set": (SetProvider, acp_agent.providers.set),
-        "providers/disable": (OfProvider, acp_agent.providers.disable),
         "logout": (schema.LogoutRequest, acp_agent.auth.logout),
         "session/new": (NewSession, acp_agent.new_session),
         "session/load": (LoadSession, acp_agent.load_session),
@@ -97,18 +113,10 @@ def routes(acp_agent: AcpAgent) -> Routes:
         "session/fork": (ForkSession, acp_agent.fork_session),
         "session/list": (ListSessions, acp_agent.shelf.page),
         "session/close": (schema.CloseSessionRequest, acp_agent.close_session),
-        "session/delete": (schema.DeleteSessionRequest, acp_agent.shelf.delete),
-        "session/set_title": (SetTitle, acp_agent.shelf.set_title),
-        "session/archive": (OfSession, acp_agent.shelf.archive),
-        "session/unarchive": (OfSession, acp_agent.shelf.unarchive),
-        "session/status": (OfSession, acp_agent.shelf.status),
         "session/prompt": (schema.PromptRequest, acp_agent.prompt),
         "session/set_mode": (schema.SetSessionModeRequest, acp_agent.set_mode),
         "session/set_config_option": (Option, acp_agent.set_config_option),
         "session/set_model": (SetModel, acp_agent.set_model),
-        "_session/rename": (SetTitle, acp_agent.shelf.set_title),
-        "_session/steering": (schema.PromptRequest, acp_agent.steer),
-        "_session/take_pen": (OfSession, acp_agent.take_pen),
     }
     notifications: dict[str, Route] = {
         MESSAGE: (Notice, acp_agent.mcp.hear),

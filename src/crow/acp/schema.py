@@ -3,160 +3,140 @@
 Written by ``tests/acp/write_schema.py`` from the official library; `crow.acp.params` reads them.
 """
 
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Literal, NotRequired
 
-from crow.acp.params import LENIENT, SOUND
+from crow.acp.params import LENIENT, SOUND, Extensible
 
 
-class AuthenticateRequest(TypedDict):
+class AuthenticateRequest(Extensible):
     methodId: str
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
 
 
-class LogoutRequest(TypedDict):
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
+class LogoutRequest(Extensible):
+    pass
 
 
-class AcpMcpServer(TypedDict):
+class AcpMcpServer(Extensible):
     name: str
     serverId: str
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
     type: NotRequired[Literal["acp"]]
 
 
-class EnvVariable(TypedDict):
+class EnvVariable(Extensible):
     name: str
     value: str
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
 
 
-class HttpHeader(TypedDict):
+class HttpHeader(Extensible):
     name: str
     value: str
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
 
 
-class HttpMcpServer(TypedDict):
+class HttpMcpServer(Extensible):
     name: str
     url: str
     headers: list[HttpHeader]
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
     type: NotRequired[Literal["http"]]
 
 
-class McpServerStdio(TypedDict):
+class McpServerStdio(Extensible):
     name: str
     command: str
     args: list[str]
     env: list[EnvVariable]
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
 
 
-class SseMcpServer(TypedDict):
+class SseMcpServer(Extensible):
     name: str
     url: str
     headers: list[HttpHeader]
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
     type: NotRequired[Literal["sse"]]
 
 
-class NewSessionRequest(TypedDict):
+class NewSessionRequest(Extensible):
     cwd: str
     additionalDirectories: NotRequired[Annotated[list[str], SOUND]]
     mcpServers: Annotated[list[HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio], SOUND]
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
 
 
-class LoadSessionRequest(TypedDict):
+class LoadSessionRequest(Extensible):
     mcpServers: Annotated[list[HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio], SOUND]
     cwd: str
     additionalDirectories: NotRequired[Annotated[list[str], SOUND]]
     sessionId: str
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
 
 
-class ResumeSessionRequest(TypedDict):
+class ResumeSessionRequest(Extensible):
     sessionId: str
     cwd: str
     additionalDirectories: NotRequired[Annotated[list[str], SOUND]]
     mcpServers: NotRequired[
         Annotated[list[HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio], SOUND]
     ]
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
 
 
-class ForkSessionRequest(TypedDict):
+class ForkSessionRequest(Extensible):
     sessionId: str
     cwd: str
     additionalDirectories: NotRequired[Annotated[list[str], SOUND]]
     mcpServers: NotRequired[
         Annotated[list[HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio], SOUND]
     ]
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
 
 
-class ListSessionsRequest(TypedDict):
+class ListSessionsRequest(Extensible):
     cwd: NotRequired[str]
     cursor: NotRequired[str]
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
 
 
-class CloseSessionRequest(TypedDict):
+class CloseSessionRequest(Extensible):
     sessionId: str
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
 
 
-class DeleteSessionRequest(TypedDict):
+class DeleteSessionRequest(Extensible):
     sessionId: str
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
 
 
-class Annotations(TypedDict):
+class Annotations(Extensible):
     audience: NotRequired[Annotated[list[Literal["assistant", "user"]], SOUND]]
     lastModified: NotRequired[Annotated[str, LENIENT]]
     priority: NotRequired[Annotated[float, LENIENT]]
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
 
 
-class AudioContentBlock(TypedDict):
+class AudioContentBlock(Extensible):
     annotations: NotRequired[Annotated[Annotations, LENIENT]]
     data: str
     mimeType: str
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
     type: Literal["audio"]
 
 
-class BlobResourceContents(TypedDict):
+class BlobResourceContents(Extensible):
     blob: str
     mimeType: NotRequired[Annotated[str, LENIENT]]
     uri: str
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
 
 
-class TextResourceContents(TypedDict):
+class TextResourceContents(Extensible):
     mimeType: NotRequired[Annotated[str, LENIENT]]
     text: str
     uri: str
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
 
 
-class EmbeddedResourceContentBlock(TypedDict):
+class EmbeddedResourceContentBlock(Extensible):
     annotations: NotRequired[Annotated[Annotations, LENIENT]]
     resource: TextResourceContents | BlobResourceContents
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
     type: Literal["resource"]
 
 
-class ImageContentBlock(TypedDict):
+class ImageContentBlock(Extensible):
     annotations: NotRequired[Annotated[Annotations, LENIENT]]
     data: str
     mimeType: str
     uri: NotRequired[Annotated[str, LENIENT]]
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
     type: Literal["image"]
 
 
-class ResourceContentBlock(TypedDict):
+class ResourceContentBlock(Extensible):
     annotations: NotRequired[Annotated[Annotations, LENIENT]]
     description: NotRequired[Annotated[str, LENIENT]]
     mimeType: NotRequired[Annotated[str, LENIENT]]
@@ -164,18 +144,16 @@ class ResourceContentBlock(TypedDict):
     size: NotRequired[Annotated[int, LENIENT]]
     title: NotRequired[Annotated[str, LENIENT]]
     uri: str
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
     type: Literal["resource_link"]
 
 
-class TextContentBlock(TypedDict):
+class TextContentBlock(Extensible):
     annotations: NotRequired[Annotated[Annotations, LENIENT]]
     text: str
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
     type: Literal["text"]
 
 
-class PromptRequest(TypedDict):
+class PromptRequest(Extensible):
     sessionId: str
     prompt: list[
         TextContentBlock
@@ -184,30 +162,25 @@ class PromptRequest(TypedDict):
         | ResourceContentBlock
         | EmbeddedResourceContentBlock
     ]
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
 
 
-class SetSessionModeRequest(TypedDict):
+class SetSessionModeRequest(Extensible):
     sessionId: str
     modeId: str
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
 
 
-class CancelNotification(TypedDict):
+class CancelNotification(Extensible):
     sessionId: str
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
 
 
-class SetSessionConfigOptionSelectRequest(TypedDict):
+class SetSessionConfigOptionSelectRequest(Extensible):
     sessionId: str
     configId: str
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
     value: str
 
 
-class SetSessionConfigOptionBooleanRequest(TypedDict):
+class SetSessionConfigOptionBooleanRequest(Extensible):
     sessionId: str
     configId: str
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
     value: bool
     type: NotRequired[Literal["boolean"]]

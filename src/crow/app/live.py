@@ -6,8 +6,7 @@ on every file system, without a thread or a descriptor; nobody waits for news.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +20,11 @@ from crow.core.catalog import Command
 from crow.core.events import ConfigChanged
 from crow.core.hooks.collect import hook
 from crow.core.hooks.context import Context, RunContext
-from crow.core.hooks.contexts import CommandContext, ConfigContext, SessionContext, ToolContext
+from crow.core.hooks.contexts import CommandContext, SessionContext, ToolContext
 from crow.core.hooks.registry import FIRST
 from crow.core.session import Session
 from crow.core.verdicts import Answer, Deny
+from crow.project.files import stamp
 from crow.project.trust import (
     fingerprint,
     is_refused,
@@ -34,20 +34,12 @@ from crow.project.trust import (
     stamps,
     trust,
 )
-from crow.settings import Memory, Settings, SettingsError, Source
-from crow.settings.files import is_there, parse_file, stamp
+from crow.settings import Memory, Settings
 
 if TYPE_CHECKING:
     from crow.project.plugins import Plugin
     from crow.project.settings import Proposals
 
-LAYERS: Mapping[str, str] = {
-    "user": "user_settings",
-    "command line": "user_settings",
-    "project": "project_settings",
-    "local": "local_settings",
-    "managed": "policy_settings",
-}
 TRUST, NOT_NOW, NEVER = "Trust this project", "Not now", "Never for this project"
 CHOICES = (NOT_NOW, NEVER, TRUST)
 LINES = 40
@@ -222,11 +214,13 @@ class LiveSettings:
 
     async def refresh(self, session: Session, held: SessionSettings) -> None:
         """Read again what has changed; hooks may refuse it, except the administrator's."""
+        from crow.app.changes import changed_files
+
         root = session.root
         ctx = _context(Context(self.updater.agent, root))
         async with held.lock:
             old, ran = held.settings, set(held.would_run)
-            news = await self._read(ctx, held)
+            news = await changed_files(ctx, held, self._own)
             if held.settings == old and held.settings.rejected == old.rejected:
                 return
             new = self.updater.on_session(root, old, held.settings)
@@ -255,54 +249,6 @@ class LiveSettings:
             await ctx.ui.notify(text, severity="error")
         for catch_up in new.late if late else ():  # which may look at settings themselves
             await catch_up(ctx)
-
-    async def _read(self, ctx: SessionContext, held: SessionSettings) -> list[str]:
-        """Read the files; the paths of those that say something new that holds."""
-        changed = set(held.memory.changed)
-        before = held.settings.files
-        edited = [each for each in before if each.path in changed]
-        news = [str(each) for each in edited if await self._agreed(ctx, held, each)]
-        assert held.settings.reader is not None
-        with suppress(SettingsError):
-            held.settings = held.settings.reader.load(ctx.cwd, held.memory)
-        held.would_run = stamps(held.project)
-        for each in held.settings.files:  # beside the administrator's: nobody can be against it
-            if each not in before:
-                await self._fire(ctx, each, parsed(each.path) or {})
-                news.append(str(each))
-        return news
-
-    async def _agreed(self, ctx: SessionContext, held: SessionSettings, source: Source) -> bool:
-        """Ask the hooks about one file's change; True where it says something new that holds."""
-        path, memory = source.path, held.memory
-        before = memory.known(path)
-        try:
-            now = parsed(path)
-        except (OSError, ValueError, SettingsError):
-            return False
-        memory.held.pop(path, None)
-        if now == before or (path, stamp(path)) in self._own:
-            return False
-        refused, said = await self._fire(ctx, source, now or {})
-        if refused and source.layer != "managed":
-            memory.held[path] = before
-            text = f"a hook refuses the change of {path}: what it said before still holds"
-            await ctx.ui.notify(text, severity="warning")
-            return False
-        if said != (now or {}):
-            memory.held[path] = said
-        return True
-
-    async def _fire(
-        self, ctx: SessionContext, source: Source, table: dict[str, Any]
-    ) -> tuple[bool, dict[str, Any]]:
-        """Let hooks see what a file says now: whether one refuses it, and what they make of it."""
-        layer = LAYERS[source.layer]
-        change = ConfigContext(
-            ctx.agent, ctx.session, {NAME: table}, source=layer, path=source.path
-        )
-        ruling = await change.ui.agreed(await ctx.agent.hooks.on_config_change.fire(change))
-        return ruling.refused, dict(change.changes.get(NAME) or {})
 
     async def _follow(self, ctx: Context, held: SessionSettings, new: Settings) -> None:
         """Let the agent's own things be as a session's settings say."""
@@ -402,11 +348,6 @@ def lost(held: SessionSettings, before: set[Any]) -> str:
         return f"{held.project} is not trusted any more: {rest}"
     which = ", ".join([*names[:3], *(["…"] if len(names) > 3 else ())])
     return f"{held.project} has changed since it was trusted ({which}): {rest}"
-
-
-def parsed(path: str) -> dict[str, Any] | None:
-    """What a file says; None where there is none. Raises what `parse_file` raises."""
-    return parse_file(Path(path)) if is_there(Path(path)) else None
 
 
 def shortened(lines: Iterable[str]) -> str:

@@ -18,7 +18,7 @@ from crow.core.errors import CrowError, ExtensionError, hint_of, raised_at
 from crow.core.frozen import frozen
 from crow.core.hooks.collect import MARK
 from crow.entry_points import GROUP, GROUPS, entry_points
-from crow.settings.files import Stamp, stamp
+from crow.project.files import Stamp, stamp
 
 if TYPE_CHECKING:
     from crow.project.imports import Seal

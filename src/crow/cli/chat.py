@@ -39,7 +39,7 @@ from crow.cli.remembering import is_to_remember, remember
 from crow.cli.view import counted
 from crow.core.ports import Question
 from crow.keys import INITIAL_PROMPT
-from crow.project.home import state_directory
+from crow.project.home import from_home, state_directory
 
 if TYPE_CHECKING:
     from crow.cli.desk import Desk
@@ -273,8 +273,7 @@ class Talk:
 
         conversing = attach(tab, self.agent, session, self.settings)
         offer_leaving(self.agent, session)
-        place = session.cwd.replace(str(Path.home()), "~", 1)
-        tab.tell(f"crow {__version__} in {place}; / lists commands, Ctrl-D leaves")
+        tab.tell(f"crow {__version__} in {from_home(session.cwd)}; / lists commands, Ctrl-D leaves")
         session.spawn(conversing.list_files())
         if self.options.resume or self.options.latest:
             await self._replay(tab, session)

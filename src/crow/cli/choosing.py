@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crow.cli.sessions import age
 from crow.cli.stored import able
 from crow.cli.view import counted
 from crow.core.messages import CONTEXT_OPEN
+from crow.project.home import from_home
 from crow.terminal.picker import Picker, Row, pick
 from crow.terminal.roster import MARKS, about
 
@@ -45,7 +45,7 @@ def session_row(each: Overview, cwd: str, here: Mapping[str, str]) -> Row:
     """A session in the list; ``here`` says of those of this window how they are open."""
     info = each.session
     used = each.used_by and info.id not in here
-    elsewhere = info.cwd.replace(str(Path.home()), "~", 1) if info.cwd != cwd else ""
+    elsewhere = from_home(info.cwd) if info.cwd != cwd else ""
     parts = [
         here.get(info.id, "in use elsewhere" if used else ""),
         age(info.updated),

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Coroutine
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 if TYPE_CHECKING:
@@ -68,12 +68,7 @@ class Interrupts:
             signal.signal(each, self._came)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for each, handler in self._before.items():
             if CAN_WAKE:
                 self._loop.remove_signal_handler(each)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import islice
 
 from crow.cli.output import Style
 from crow.core.ports import PermissionRequest
 from crow.core.tools import Diff
-from crow.text import CONTROLS
+from crow.text import visible
 
 LINES = 40
 WIDTH = 400
@@ -32,7 +31,7 @@ def _changes(diffs: tuple[Diff, ...]) -> Iterator[Line]:
     paths = {diff.path for diff in diffs}
     for diff in diffs:
         if len(paths) > 1:
-            yield visible(diff.path), ("bold",)
+            yield _cut(diff.path), ("bold",)
         yield from _hunks(diff)
 
 
@@ -44,15 +43,15 @@ def _hunks(diff: Diff) -> Iterator[Line]:
         if diff.old:
             yield f"@@ line {hunk['newStart'] + first}", COLOURS["@"]
         for line in hunk["lines"]:
-            yield visible(line), COLOURS.get(line[:1], ("dim",))
+            yield _cut(line), COLOURS.get(line[:1], ("dim",))
 
 
 def _plain(line: str) -> Line:
-    return visible(line), ()
+    return _cut(line), ()
 
 
-def visible(text: str) -> str:
+def _cut(text: str) -> str:
     """A line that shows what a terminal would obey, and says how much of a long one is missing."""
-    text = re.sub(CONTROLS, lambda found: f"<{ord(found[0]):04X}>", text.removesuffix("\r"))
+    text = visible(text)
     missing = len(text) - WIDTH
     return text if missing <= 0 else f"{text[:WIDTH]}… ({missing:,} characters more)"

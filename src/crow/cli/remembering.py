@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from crow.core.messages import context_block
 from crow.core.ports import Question
+from crow.project.home import from_home
 
 if TYPE_CHECKING:
     from crow.cli.conversing import Conversing
@@ -51,11 +52,11 @@ def files_of(used: InstructionsHook, cwd: str) -> Iterator[Path]:
 
     Where there is none of either sort, the one that would be read first.
     """
-    from crow.extensions.instructions import project_folders
+    from crow.project.trust import repository_folders
 
-    project = project_folders(Path(cwd))
+    project = repository_folders(Path(cwd))
     own = [Path(os.path.expanduser(folder)) for folder in used.user]
-    for folders, first in ((project[::-1], project[0]), (own, own[0] if own else None)):
+    for folders, first in ((project, project[-1]), (own, own[0] if own else None)):
         there = [
             path for folder in folders for name in used.names if (path := folder / name).is_file()
         ]
@@ -66,7 +67,7 @@ def near(path: Path, cwd: str) -> str:
     """A path as a person reads it."""
     if path.is_relative_to(cwd):
         return str(path.relative_to(cwd))
-    return str(path).replace(str(Path.home()), "~", 1)
+    return from_home(path)
 
 
 def add(path: Path, line: str) -> None:

@@ -22,7 +22,6 @@ import argparse
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crow.cli.interrupt import run_async
@@ -36,6 +35,7 @@ from crow.core.events import UserMessage
 from crow.core.messages import text_of
 from crow.core.optional import ReplayStore, SegmentStore
 from crow.core.scrub import scrubbed
+from crow.project.home import from_home
 from crow.text import columns, one_line, shorten
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def list_present(agent: Agent, options: argparse.Namespace, out: Output) -> None
         word, colour = WORDS[each.state]
         since = age(datetime.fromtimestamp(each.since, UTC).isoformat())
         head = f"{each.id[:SHORT]}  {out.styled(f'{word:13}', colour)}"
-        place = each.cwd.replace(str(Path.home()), "~", 1)
+        place = from_home(each.cwd)
         title, program = one_line(each.title) or "(no title)", one_line(each.program)
         rest = f"  {since:>9}  {program:10}  {title}  [{one_line(place)}]"
         room = out.width - SHORT - 2 - 13 if out.is_terminal else 10_000

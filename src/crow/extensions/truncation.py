@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
-import shutil
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from crow import FIRST, Arg, ToolContext, hook
 from crow.messages import Content, Part
 from crow.tools import boundary
+
+if TYPE_CHECKING:
+    from crow.project import OutputFolder
 
 LINE_SLACK = 200
 
@@ -42,40 +43,19 @@ class TruncationHook:
         result = ctx.result
         if result is None or len(result.text) <= self.limit:
             return
-        where = self._keep(result.text, ctx.session_id, ctx.name)
+        folder = self._folder(ctx.session_id)
+        where = folder.keep(result.text, f"{ctx.name[:80]}-{os.urandom(6).hex()}")
         note = f"[{len(result.text)} characters; the middle is left out, {where}]"
         ctx.result = replace(result, content=shortened(result.content, self.limit, note))
 
+    def _folder(self, session_id: str) -> OutputFolder:
+        from crow.project import OutputFolder
+
+        return OutputFolder(session_id, self.directory)
+
     async def forget_session(self, session_id: str) -> None:
         """Remove what is kept of a session."""
-        await asyncio.to_thread(shutil.rmtree, self._folder(session_id), ignore_errors=True)
-
-    def _folder(self, session_id: str) -> Path:
-        directory = _cache() if self.directory is None else Path(os.path.expanduser(self.directory))
-        return directory / _plain(session_id)
-
-    def _keep(self, text: str, session_id: str, tool: str) -> str:
-        folder = self._folder(session_id)
-        path = folder / f"{_plain(tool)}-{os.urandom(6).hex()}.txt"
-        try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with os.fdopen(
-                os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb"
-            ) as file:
-                file.write(text.encode("utf-8", "surrogatepass"))
-        except OSError as error:
-            return f"and could not be kept: {error.strerror}"
-        return f"all of it is in {path}"
-
-
-def _cache() -> Path:
-    import platformdirs
-
-    return Path(platformdirs.user_cache_dir("crow", appauthor=False), "outputs")
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[^\w-]", "_", name)[:100] or "output"
+        await asyncio.to_thread(self._folder(session_id).remove)
 
 
 def shortened(content: Content, limit: int, note: str) -> Content:

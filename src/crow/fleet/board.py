@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from psycopg import AsyncConnection
 
 State = Literal["queued", "running", "waiting", "done", "failed", "cancelled", "stopped"]
-OPEN = ("queued", "running", "waiting")
 LEASE = 20.0
 """Seconds after which a job whose worker is not heard of is begun elsewhere."""
 MANY = 1000

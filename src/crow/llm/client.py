@@ -16,6 +16,7 @@ from crow.llm.chat.completions import ChatWire
 from crow.llm.chat.reply import Reply
 from crow.llm.chat.writing import messages_for
 from crow.llm.http import Retries, Timeouts
+from crow.llm.http.assembly import Assembly
 from crow.llm.http.encoding import ids_in
 from crow.llm.http.faults import Redactor, error_of_event, error_of_response, named_error
 from crow.llm.http.form import Form, Forms, images_in
@@ -96,9 +97,10 @@ class ClientModel:
         answer = await self._respond(request, clock, form)
         chunks = chunks_of(answer)
         known = partial(ids_in, request.messages)
-        reply = Reply(known, request.message_id, self._max_output, shown, form.origin)
+        said = Assembly(known, request.message_id, self._max_output, shown)
+        reply = Reply(said, form.origin)
         try:
-            while not reply.overflowed:
+            while not reply.said.overflowed:
                 deltas: list[Delta] = []
                 if not await _read(chunks, reply, clock, deltas):
                     break
@@ -107,7 +109,7 @@ class ClientModel:
                     yield shown.filter(deltas)
             yield [*shown.filter(_ending(reply)), *shown.ending(request.message_id)]
         except ModelError:
-            reply.remember(shown)
+            reply.said.remember(shown)
             raise
         finally:
             await hang_up(chunks, answer)
@@ -175,7 +177,7 @@ def _ending(reply: Reply) -> list[Delta]:
     """What was held back. Raises `ModelError` where the answer is none."""
     if reply.said_nothing:
         raise ModelError("sent an empty answer", kind="protocol")
-    if not (reply.finished or reply.overflowed):
+    if not (reply.finished or reply.said.overflowed):
         raise ModelError("broke off in the middle of its answer", kind="network")
     deltas: list[Delta] = []
     reply.end(deltas)

@@ -16,6 +16,18 @@ logger = logging.getLogger("crow.files")
 Table = dict[str, dict[str, Any]]
 
 
+Stamp = tuple[int, int, int, int]
+
+
+def stamp(path: str) -> Stamp | None:
+    """What is different after every change of a file; None where there is none."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - called for every prompt and call
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
+
+
 def write_atomically(path: Path, text: str, *, private: bool = False) -> None:
     """Put a text in a file's place: written beside it, down to the disk, then renamed.
 
@@ -94,3 +106,8 @@ def _close_to_others(path: Path) -> None:
         logger.warning("%s can be read by others, and not closed to them: %s", path, error.strerror)
         return
     logger.warning("%s could be read by others: it is closed to them now", path)
+
+
+def reason(error: Exception) -> str:
+    """Why a file could not be read, in a line."""
+    return " ".join(str(getattr(error, "strerror", None) or error).split())

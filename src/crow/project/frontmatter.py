@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 Table = dict[str, Any]
@@ -33,6 +34,8 @@ _SCALARS = (
 )
 """Plain values that are no text; everything else is, dates and ``no`` and ``on`` as well."""
 DEEPEST = 100
+LONGEST = 100_000
+"""Characters of a file."""
 NO_TABLE = "the front matter is no table of names and values"
 
 
@@ -64,6 +67,20 @@ class FrontMatter(NamedTuple):
             return cls(table, body, "" if table else found)
         fault = "" if found is None or isinstance(found, dict) else NO_TABLE
         return cls(_table(found), body, fault)
+
+    @classmethod
+    def read(cls, path: Path) -> FrontMatter:
+        """The front matter of a file.
+
+        Raises ``OSError``, and ``ValueError`` for what is too long or no text.
+        """
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            text = file.read(LONGEST + 1)
+        if len(text) > LONGEST:
+            raise ValueError(f"it has more than {LONGEST} characters")
+        if "\0" in text:
+            raise ValueError("it is no text")
+        return cls.parse(text)
 
     def text(self, *names: str) -> str:
         """The first of these values that is there, as text: a list as it was written."""

@@ -48,3 +48,9 @@ def config_directory() -> Path:
         return Path(platformdirs.user_config_dir("crow", appauthor=False))
     told = os.environ.get("XDG_CONFIG_HOME", "")
     return Path(told if os.path.isabs(told) else Path.home() / ".config", "crow")  # noqa: PTH117
+
+
+def from_home(path: str | Path) -> str:
+    """A path as people read it: what is in the user's home begins with ``~``."""
+    place, home = Path(path), Path.home()
+    return str(Path("~", place.relative_to(home))) if place.is_relative_to(home) else str(path)

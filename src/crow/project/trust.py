@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal, cast
 
-from crow.project.files import write_atomically
+from crow.project.files import Stamp, stamp, write_atomically
 from crow.project.home import state_directory
 
 NEVER = "never"
@@ -69,6 +69,13 @@ def project_of(cwd: str | Path, home: Path | None = None) -> Path:
         if any(map(Path.exists, map(folder.joinpath, MARKS))):
             return folder
     return here
+
+
+def repository_folders(cwd: Path) -> list[Path]:
+    """A directory and those above it up to the root of its repository; itself outside of one."""
+    chain = [cwd, *cwd.parents]
+    depth = next((i for i, folder in enumerate(chain) if (folder / ".git").exists()), 0)
+    return chain[: depth + 1]
 
 
 def foreign_folders(
@@ -244,23 +251,15 @@ def _over(contents: Mapping[str, str], project: Path) -> str:
     return digest.hexdigest()
 
 
-def stamps(project: Path) -> tuple[tuple[str, int, int, int], ...]:
+def stamps(project: Path) -> tuple[tuple[str, Stamp], ...]:
     """What is different after every change of what would run; cheaper than its content."""
-    found = (_stamp(str(path)) for path in what_would_run(project))
-    return tuple(stamp for stamp in found if stamp is not None)
+    found = ((str(path), stamp(str(path))) for path in what_would_run(project))
+    return tuple((path, look) for path, look in found if look is not None)
 
 
-def is_touched(known: tuple[tuple[str, int, int, int], ...]) -> bool:
+def is_touched(known: tuple[tuple[str, Stamp], ...]) -> bool:
     """True where one of the files with these `stamps` has changed; new ones are not looked for."""
-    return any(_stamp(path) != (path, *stamp) for path, *stamp in known)
-
-
-def _stamp(path: str) -> tuple[str, int, int, int] | None:
-    try:
-        status = os.stat(path)  # noqa: PTH116 - called for every prompt and call
-    except OSError:
-        return None
-    return path, status.st_mtime_ns, status.st_ctime_ns, status.st_size
+    return any(stamp(path) != look for path, look in known)
 
 
 def state_file() -> Path:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from crow.core.frozen import mutable
+from crow.project.files import Stamp, stamp
 from crow.settings.values import Dialect, SettingsError, Source, Table
 
 DROP_INS = "managed-settings.d"
-Stamp = tuple[int, int, int, int]
 
 
 def machine() -> tuple[Path, ...]:
@@ -84,15 +84,6 @@ class Memory:
     def changed(self) -> list[str]:
         """The files that do not look as they did when they were read."""
         return [path for path, before in self.stamps.items() if stamp(path) != before]
-
-
-def stamp(path: str) -> Stamp | None:
-    """What is different after every change of a file; None where there is none."""
-    try:
-        status = os.stat(path)  # noqa: PTH116 - called for every prompt and call
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
 def places(project: Path, home: Path, managed: tuple[Path, ...]) -> Iterator[Source]:

@@ -9,7 +9,7 @@ from itertools import zip_longest
 from crow.core.tools import Diff
 from crow.terminal.palette import Look, Palette
 from crow.terminal.wrapping import cut
-from crow.text import CONTROLS, shorten
+from crow.text import shorten, visible
 
 WORDS = re.compile(r"\w+|\s+|.")
 ALIKE = 0.4
@@ -42,11 +42,6 @@ def counts(diff: Diff) -> tuple[int, int]:
     """How many lines came, and how many went."""
     signs = [sign for sign, _, _ in _rows(diff)]
     return signs.count("+"), signs.count("-")
-
-
-def visible(text: str) -> str:
-    """A line that shows what a terminal would obey."""
-    return re.sub(CONTROLS, lambda found: f"<{ord(found[0]):04X}>", text.removesuffix("\r"))
 
 
 def _rows(diff: Diff) -> Iterator[Row]:

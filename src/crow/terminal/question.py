@@ -8,10 +8,10 @@ from typing import Any
 
 from crow.core.frozen import frozen
 from crow.core.ports import Option, PermissionRequest, Question
-from crow.terminal.diff import diff_lines, visible
+from crow.terminal.diff import diff_lines
 from crow.terminal.palette import Palette
 from crow.terminal.wrapping import folded
-from crow.text import clean, columns, one_line, shorten
+from crow.text import clean, columns, one_line, shorten, visible
 
 QUIET, PAUSE = 0.4, 0.3
 """Seconds that a question is there, and in which nobody types, before a key answers it."""

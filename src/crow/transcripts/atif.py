@@ -6,9 +6,8 @@ What Crow puts beside calls into ``extra.crow`` (hooks, outcomes, times) is read
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any
 
-from crow.core.messages import Usage
 from crow.transcripts.transcript import (
     DAMAGES,
     Object,
@@ -17,6 +16,7 @@ from crow.transcripts.transcript import (
     as_objects,
     seconds,
     text_in,
+    tokens,
 )
 
 PROGRAM = "atif"
@@ -80,7 +80,7 @@ def _agent(made: Transcript, step: Object, text: str, at: float) -> None:
     made.model = text_in(step.get("model_name")) or made.model
     made.answer(text, at, thought=thought, calls=calls)
     if metrics := as_object(step.get("metrics")):
-        made.spent(_usage(metrics), at)
+        made.spent(tokens(metrics, USAGE), at)
     records = [record for each in called for record in _hooks(each)]
     if records:
         made.hooks(records, at)
@@ -105,7 +105,3 @@ def _text(content: Any) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(str(each["text"]) for each in as_objects(content) if "text" in each)
-
-
-def _usage(given: Object) -> Usage:
-    return cast(Usage, {ours: int(given.get(name) or 0) for name, ours in USAGE.items()})

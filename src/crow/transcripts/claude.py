@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any
 
 from crow.core.messages import Usage
 from crow.transcripts.transcript import (
@@ -21,6 +21,7 @@ from crow.transcripts.transcript import (
     objects,
     seconds,
     text_in,
+    tokens,
 )
 
 PROGRAM = "claude"
@@ -30,6 +31,7 @@ ARGS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
 TOLD = ("<local-command-", "<bash-", "<system-reminder>", "<task-notification>", "Caveat: ")
 """What a user's message begins with that its user did not write."""
 USAGE = {
+    "input_tokens": "input_tokens",
     "output_tokens": "output_tokens",
     "cache_read_input_tokens": "cached_tokens",
     "cache_creation_input_tokens": "cache_write_tokens",
@@ -129,15 +131,14 @@ def _assistant(made: Transcript, message: Object, at: float) -> None:
 
 
 def _usage(given: Object) -> Usage:
-    found = {ours: int(given.get(name) or 0) for name, ours in USAGE.items()}
-    fresh = int(given.get("input_tokens") or 0)
-    known = found["cached_tokens"] + found["cache_write_tokens"]
-    return cast(Usage, {"input_tokens": fresh + known, **found})
+    found = tokens(given, USAGE)
+    known = sum(found.get(name, 0) for name in ("cached_tokens", "cache_write_tokens"))
+    return {**found, "input_tokens": found.get("input_tokens", 0) + known}
 
 
 def _user(made: Transcript, line: Object, at: float) -> None:
     said: list[str] = []
-    parts: list[Any] = []
+    pictures: list[str] = []
     for block in _blocks(line["message"]):
         match block.get("type"):
             case "tool_result":
@@ -150,7 +151,7 @@ def _user(made: Transcript, line: Object, at: float) -> None:
             case "text":
                 said.append(str(block.get("text") or ""))
             case "image" if url := _url(block.get("source")):
-                parts.append({"type": "image_url", "image_url": {"url": url}})
+                pictures.append(url)
             case _:
                 pass
     text = "\n".join(said)
@@ -160,8 +161,8 @@ def _user(made: Transcript, line: Object, at: float) -> None:
     elif text and (line.get("isMeta") or text.startswith(TOLD)):
         made.context(text, at)
         return
-    if text or parts:
-        made.prompt([{"type": "text", "text": text}, *parts] if parts else text, at)
+    if text or pictures:
+        made.prompt(text, at, pictures)
 
 
 def _url(source: Any) -> str:

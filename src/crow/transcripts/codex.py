@@ -9,9 +9,8 @@ import json
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any
 
-from crow.core.messages import Usage
 from crow.transcripts.transcript import (
     DAMAGES,
     Object,
@@ -21,6 +20,7 @@ from crow.transcripts.transcript import (
     objects,
     seconds,
     text_in,
+    tokens,
 )
 
 PROGRAM = "codex"
@@ -71,7 +71,7 @@ def _take(made: Transcript, kind: str, payload: Object, at: float) -> None:
             made.compacted(str(payload.get("message") or ""), "auto", at)
         case "event_msg" if payload.get("type") == "token_count":
             if last := as_object(as_object(payload.get("info")).get("last_token_usage")):
-                made.spent(_usage(last), at)
+                made.spent(tokens(last, USAGE), at)
         case _:
             pass
 
@@ -108,13 +108,8 @@ def _message(made: Transcript, role: str, item: Object, at: float) -> None:
     if role == "assistant":
         made.answer(text, at)
     elif role == "user" and not text.lstrip().startswith(TOLD):
-        pictures: list[Object] = [
-            {"type": "image_url", "image_url": {"url": each["image_url"]}}
-            for each in as_objects(item.get("content"))
-            if isinstance(each.get("image_url"), str)
-        ]
-        content: Any = [{"type": "text", "text": text}, *pictures] if pictures else text
-        made.prompt(content, at)
+        urls = (each.get("image_url") for each in as_objects(item.get("content")))
+        made.prompt(text, at, [url for url in urls if isinstance(url, str)])
 
 
 def _texts(*contents: Any) -> list[str]:
@@ -145,7 +140,3 @@ def _output(output: Any) -> tuple[str, bool]:
     text = output if isinstance(output, str) else "\n".join(_texts(output))
     ended = ENDED.search(text)
     return text, bool(ended) and ended[1] != "0"
-
-
-def _usage(given: Object) -> Usage:
-    return cast(Usage, {ours: int(given.get(name) or 0) for name, ours in USAGE.items()})

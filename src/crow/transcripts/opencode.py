@@ -98,15 +98,10 @@ def _time(told: Object, name: str, otherwise: float) -> float:
 def _prompt(made: Transcript, parts: list[Object], at: float) -> None:
     texts = [each for each in parts if each.get("type") == "text" and not each.get("ignored")]
     said = "\n".join(str(each["text"]) for each in texts if not each.get("synthetic"))
-    pictures: list[Object] = [
-        {"type": "image_url", "image_url": {"url": each["url"]}}
-        for each in parts
-        if each.get("type") == "file" and str(each.get("mime")).startswith("image/")
-    ]
+    files = [each for each in parts if each.get("type") == "file"]
+    pictures = [str(each["url"]) for each in files if str(each.get("mime")).startswith("image/")]
     if said or pictures:
-        made.prompt(
-            cast(Any, [{"type": "text", "text": said}, *pictures]) if pictures else said, at
-        )
+        made.prompt(said, at, pictures)
     if told := "\n".join(str(each["text"]) for each in texts if each.get("synthetic")):
         made.context(told, at)
 

@@ -93,7 +93,10 @@ def _take(made: Transcript, entry: Object, at: float) -> None:
 def _message(made: Transcript, message: Object, at: float) -> None:
     match message.get("role"):
         case "user":
-            made.prompt(_content(message.get("content")), at)
+            given = message.get("content")
+            shown = (each for each in as_objects(given) if each.get("type") == "image")
+            urls = [f"data:{each['mimeType']};base64,{each['data']}" for each in shown]
+            made.prompt(_text(given), at, urls)
         case "assistant":
             _answer(made, message, at)
         case "toolResult":
@@ -122,17 +125,6 @@ def _answer(made: Transcript, message: Object, at: float) -> None:
             ours: sum(int(given.get(each) or 0) for each in names) for ours, names in USAGE.items()
         }
         made.spent(cast(Usage, used), at)
-
-
-def _content(content: Any) -> Any:
-    """A prompt as Crow has it: text, with pictures where there are some."""
-    pictures: list[Object] = [
-        {"type": "image_url", "image_url": {"url": f"data:{it['mimeType']};base64,{it['data']}"}}
-        for it in as_objects(content)
-        if it.get("type") == "image"
-    ]
-    text = _text(content)
-    return [{"type": "text", "text": text}, *pictures] if pictures else text
 
 
 def _text(content: Any) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from datetime import UTC, datetime
 from typing import Any, cast
 
 from crow.core.frozen import mutable
-from crow.core.messages import Content, Message, Usage, context_block, text_of, user
+from crow.core.messages import Message, Usage, context_block, text_of, user
 
 Object = dict[str, Any]
 ORIGIN = "imported"
@@ -71,11 +71,12 @@ class Transcript:
         """What its user said."""
         return [text_of(row["data"]["content"]) for row in self.rows if row.get("prompt")]
 
-    def prompt(self, content: Content, at: float) -> None:
-        """The user says something."""
-        text = text_of(content)
+    def prompt(self, text: str, at: float, pictures: Iterable[str] = ()) -> None:
+        """The user says something; pictures are told by their URLs."""
         first = next((line.strip() for line in text.splitlines() if line.strip()), "")
         self.title = self.title or first[:TITLE_LENGTH]
+        shown: list[Any] = [{"type": "image_url", "image_url": {"url": url}} for url in pictures]
+        content: Any = [{"type": "text", "text": text}, *shown] if shown else text
         self._message(user(content), at, prompt=True)
 
     def context(self, text: str, at: float) -> None:
@@ -253,6 +254,11 @@ def stamp(at: float) -> str:
     """Seconds of the epoch in ISO 8601, UTC."""
     text = datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
     return text.replace("+00:00", "Z")
+
+
+def tokens(told: Object, names: Mapping[str, str]) -> Usage:
+    """A usage as Crow counts it; ``names`` are Crow's, by those of the program."""
+    return cast(Usage, {ours: int(told.get(name) or 0) for name, ours in names.items()})
 
 
 def as_object(value: object) -> Object:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import sys
-from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.acp.listen.waiting import exists, prompting
 from websockets.asyncio.client import connect
 
 from crow.testing import FakeEditor
@@ -30,19 +29,6 @@ async def main(url, cwd, prompt):
 
 asyncio.run(main(*sys.argv[1:]))
 """
-
-
-async def exists(path: Path) -> None:
-    while not path.exists():  # noqa: ASYNC110 - no event tells of it
-        await asyncio.sleep(0.02)
-
-
-@contextlib.asynccontextmanager
-async def prompting(editor: FakeEditor, session: str, text: str) -> AsyncGenerator[None]:
-    """A prompt whose answer this client will not get."""
-    task = asyncio.create_task(editor.prompt(session, text))
-    yield
-    task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
 @BOTH

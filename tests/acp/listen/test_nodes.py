@@ -8,7 +8,7 @@ import shutil
 import signal
 import socket
 import subprocess
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from acp.exceptions import RequestError
 from tests.acp.listen.conftest import FLOOD, TOKEN, Server
 from tests.acp.listen.test_draft import HELLO, Client
 from tests.acp.listen.test_node import two_clients
+from tests.acp.listen.waiting import exists, prompting
 from tests.postgres import postgres
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
@@ -62,19 +63,6 @@ def pair(
     for each in started:
         assert each.process.poll() is None, "the node did not live through the tests"
         each.close()
-
-
-async def exists(path: Path) -> None:
-    while not path.exists():  # noqa: ASYNC110 - no event tells of it
-        await asyncio.sleep(0.02)
-
-
-@contextlib.asynccontextmanager
-async def prompting(editor: FakeEditor, session: str, text: str) -> AsyncGenerator[None]:
-    """A prompt whose answer this client will not get."""
-    task = asyncio.create_task(editor.prompt(session, text))
-    yield
-    task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
 async def test_a_session_goes_from_node_to_node_with_its_clients(

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from acp.exceptions import RequestError
+from tests.acp.listen.waiting import exists
 
 from crow.testing import FakeEditor
 
@@ -37,11 +38,6 @@ def marking(event: str, cwd: Path) -> str:
     """Settings with a hook that makes a file of the event's name."""
     hook = {"hooks": [{"type": "command", "command": f"touch {cwd / event}"}]}
     return json.dumps({"hooks": {event: [hook]}})
-
-
-async def exists(path: Path) -> None:
-    while not path.exists():  # noqa: ASYNC110 - no event tells of it
-        await asyncio.sleep(0.02)
 
 
 def test_a_port_that_is_in_use_is_told_in_one_line() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.processes import is_alive
 
 CROW = str(Path(sys.executable).with_name("crow"))
 MIRROR = """
@@ -72,14 +73,6 @@ def send(process: asyncio.subprocess.Process, **message: Any) -> None:
     """Say something to the agent behind Crow."""
     assert process.stdin
     process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
-
-
-def lives(pid: str) -> bool:
-    """True while a process does something; what nobody has reaped does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 async def through(lines: list[bytes], log: Path) -> tuple[list[bytes], list[bytes]]:
@@ -185,7 +178,7 @@ async def test_the_agent_and_what_it_has_started_end_with_the_client(
         else:
             process.send_signal(signal.SIGTERM)
         assert await asyncio.wait_for(process.wait(), 15) == 0
-    assert not any(map(lives, (tmp_path / "pids").read_text().split()))
+    assert not any(map(is_alive, map(int, (tmp_path / "pids").read_text().split())))
 
 
 @pytest.mark.slow

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.npm import told_by
 
 HERE = Path(__file__).parents[1] / "node"
 CROW = str(Path(sys.executable).with_name("crow"))
@@ -21,15 +19,7 @@ pytestmark = pytest.mark.node
 @pytest.mark.rule("version 2", "conformance with others' clients")
 async def test_the_typescript_library_speaks_version_2(node: str, tmp_path: Path) -> None:
     command = (CROW, "acp", "--protocol", "2", "--allow", "Bash")
-    process = await asyncio.create_subprocess_exec(
-        *(node, str(HERE / "draft.mjs"), str(tmp_path), *command),
-        cwd=tmp_path,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    out, err = await process.communicate()
-    assert process.returncode == 0, err.decode()
-    told: dict[str, Any] = json.loads(out)
+    told = await told_by(node, HERE / "draft.mjs", tmp_path, *command)
     first, later = told["first"], told["later"]
     assert first == {
         "sessionId": first["sessionId"],

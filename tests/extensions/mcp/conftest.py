@@ -159,12 +159,3 @@ def pids(trace: Path) -> list[int]:
     """The processes that were started."""
     lines = trace.read_text().splitlines() if trace.exists() else []
     return [int(line.split()[1]) for line in lines if line.startswith("started ")]
-
-
-def runs(pid: int) -> bool:
-    """True while a process is more than a zombie."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state not in "ZX"

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.extensions.mcp.conftest import SERVERS, Open, Table, pids, runs
+from tests.extensions.mcp.conftest import SERVERS, Open, Table, pids
+from tests.processes import is_alive
 
 from crow.testing import call
 
@@ -22,9 +23,9 @@ Raw = Callable[..., Table]
 def left(trace: Path, seconds: float = 10) -> list[int]:
     """The processes that run still; one that was killed needs a moment to die."""
     deadline = time.monotonic() + seconds
-    while any(map(runs, pids(trace))) and time.monotonic() < deadline:
+    while any(map(is_alive, pids(trace))) and time.monotonic() < deadline:
         time.sleep(0.01)
-    return [pid for pid in pids(trace) if runs(pid)]
+    return [pid for pid in pids(trace) if is_alive(pid)]
 
 
 @pytest.mark.slow
@@ -35,7 +36,7 @@ async def test_a_session_takes_its_servers_and_their_children_along(
     async with opened(servers, "Hello.") as it:
         await it.prompt()
         assert len(pids(trace)) == 4
-        assert all(map(runs, pids(trace)))
+        assert all(map(is_alive, pids(trace)))
         await it.agent.close_session(it.session)
         assert left(trace) == []
         assert it.session.tools == {}
@@ -113,7 +114,7 @@ def test_an_agent_that_is_killed_takes_its_servers_along(raw: Raw, trace: Path):
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as agent:
         assert agent.stdout is not None
         assert agent.stdout.readline() == "ready\n"
-        assert len([pid for pid in pids(trace) if runs(pid)]) == 2
+        assert len([pid for pid in pids(trace) if is_alive(pid)]) == 2
         agent.send_signal(signal.SIGKILL)
     assert left(trace) == []
 

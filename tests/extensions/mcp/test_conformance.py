@@ -6,23 +6,18 @@ is in neither table, and fails the first test here.
 
 from __future__ import annotations
 
-import fcntl
-import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from tests.acp.conftest import WANTED, programs
+from tests.npm import Packages
 
 FOLDER = Path(__file__).with_name("node")
 CLIENT = Path(__file__).with_name("conformance_client.py")
-INSTALLED = FOLDER / "node_modules/.package-lock.json"
 SUITES = {"0.1.16": "@modelcontextprotocol/conformance", "0.2.0-alpha.12": "conformance-next"}
-INSTALLING = 50
 
 OLD = ("initialize", "tools_call", "elicitation-sep1034-client-defaults", "sse-retry")
 NEW = (
@@ -64,36 +59,9 @@ pytestmark = pytest.mark.node
 
 
 @pytest.fixture(scope="session")
-def suite(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+def suite(request: pytest.FixtureRequest) -> str:
     """The program `node`; the suites are installed where they are asked for by name."""
-    there = programs()
-    if there is None:
-        pytest.skip("Node and npm are not installed: the conformance suite is not run")
-    program, npm = there
-    marks = str(request.config.getoption("markexpr")).replace("not slow", "")
-    if any(mark in marks for mark in WANTED) or os.environ.get("CI"):
-        with (tmp_path_factory.getbasetemp().parent / "npm-mcp.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # tests run in several processes
-            install(program, npm)
-    if not INSTALLED.is_file():
-        pytest.skip("the conformance suite is not installed: make test ARGS='-m node'")
-    return program
-
-
-def install(program: str, npm: list[str]) -> None:
-    """Install what the lock says; skip where that takes too long or fails."""
-    if INSTALLED.is_file():
-        return
-    path = os.pathsep.join([str(Path(program).parent), os.environ.get("PATH", "")])
-    command = [*npm, "install", "--no-save", "--no-audit", "--no-fund"]
-    env = {**os.environ, "PATH": path}
-    try:
-        subprocess.run(
-            command, cwd=FOLDER, env=env, check=True, capture_output=True, timeout=INSTALLING
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        shutil.rmtree(FOLDER / "node_modules", ignore_errors=True)
-        pytest.skip(f"the conformance suite cannot be installed: {error}")
+    return Packages(FOLDER, "the conformance suite").node(request)
 
 
 def run(node: str, version: str, *argv: str) -> tuple[int, str]:

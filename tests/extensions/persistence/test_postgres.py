@@ -9,12 +9,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tests.postgres import Server
+from tests.postgres import Server, rows
+from tests.watching import Watching
 
 from crow.core.agent import Agent
 from crow.core.errors import SessionError, SessionInUse
-from crow.core.events import Event, Notice
-from crow.core.ports import NullClient
 from crow.extensions import PersistenceHook
 from crow.extensions.persistence.lease import Piece
 from crow.extensions.persistence.postgres import Postgres
@@ -27,29 +26,9 @@ pytestmark = pytest.mark.slow
 STOLEN = "UPDATE leases SET until = clock_timestamp(), owner = 'a b 1 - c'"
 
 
-class Witness(NullClient):
-    """A client that keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.seen: list[str] = []
-
-    async def update(self, session_id: str, event: Event) -> None:
-        if isinstance(event, Notice):
-            self.seen.append(event.text)
-
-
-def told(address: str, sql: str) -> list[tuple[object, ...]]:
-    """Say something to the database that Crow does not say."""
-    import psycopg
-
-    with psycopg.connect(address, autocommit=True) as connection:
-        cursor = connection.execute(sql)  # type: ignore[arg-type]
-        return cursor.fetchall() if cursor.description else []
-
-
 def cut(address: str) -> None:
     """End all other connections, as a network does."""
-    told(
+    rows(
         address,
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
         " WHERE pid <> pg_backend_pid() AND application_name = 'crow'",
@@ -68,10 +47,10 @@ async def test_a_runner_that_was_thought_dead_appends_nothing(postgres: Server) 
 
     model = ScriptedModel("one", call("act"), "never")
     zombie = Agent(model, hooks=[PersistenceHook(address)], tools=[act])
-    client = Witness()
+    client = Watching()
     session = await zombie.new_session(client=client)
     await zombie.prompt(session, "first")
-    told(address, STOLEN)
+    rows(address, STOLEN)
     store = PersistenceHook(address)
     async with Agent(ScriptedModel("two"), hooks=[store], tools=[]) as heir:
         taken = await heir.load_session(session.id)
@@ -85,7 +64,7 @@ async def test_a_runner_that_was_thought_dead_appends_nothing(postgres: Server) 
     await zombie.close()
     kept = await store.load(session.id)
     assert [m.get("content") for m in kept.messages] == ["first", "one", "third", "two"]
-    assert "was taken over by another process" in client.seen[0]
+    assert "was taken over by another process" in client.notices[0]
 
 
 async def test_a_session_in_use_on_another_machine_says_where_and_for_how_long(
@@ -95,7 +74,7 @@ async def test_a_session_in_use_on_another_machine_says_where_and_for_how_long(
     store = PersistenceHook(address)
     async with Agent(ScriptedModel("a"), hooks=[store], tools=[]) as agent:
         session = (await agent.run("hi")).session
-    told(
+    rows(
         address,
         "UPDATE leases SET until = clock_timestamp() + interval '9 seconds',"
         " owner = 'elsewhere pid:[1] 7 8 x', who = 'build-7, process 7'",
@@ -112,14 +91,14 @@ async def test_leases_that_ran_out_while_the_database_was_away_are_not_taken_at_
     address = postgres.database()
     first = Postgres(address, lease=100_000)
     first.claim("s").release()
-    told(
+    rows(
         address,
         "UPDATE leases SET owner = 'elsewhere pid:[1] 7 8 x', who = 'it',"
         " until = pg_postmaster_start_time() - interval '1 second'",
     )
     with pytest.raises(SessionInUse):
         first.claim("s")
-    told(address, "UPDATE leases SET until = pg_postmaster_start_time() + interval '1 microsecond'")
+    rows(address, "UPDATE leases SET until = pg_postmaster_start_time() + interval '1 microsecond'")
     assert first.claim("s").epoch == 2
     first.close()
 
@@ -129,15 +108,15 @@ def test_a_loop_that_blocks_keeps_its_session(postgres: Server) -> None:
     place = Postgres(address, lease=0.9)
     claim = place.claim("s")
     ask = "SELECT until FROM leases WHERE session = 's'"
-    first, renewed, deadline = told(address, ask), 0, time.monotonic() + 50
+    first, renewed, deadline = rows(address, ask), 0, time.monotonic() + 50
     while renewed < 3:  # this thread blocks; another renews
         assert time.monotonic() < deadline
         time.sleep(0.05)
-        now = told(address, ask)
+        now = rows(address, ask)
         renewed += now != first
         first = now
     claim.release()
-    assert told(address, "SELECT owner FROM leases") == [("",)]
+    assert rows(address, "SELECT owner FROM leases") == [("",)]
     place.close()
 
 
@@ -147,9 +126,9 @@ def test_an_append_makes_who_takes_over_wait_and_not_who_renews(postgres: Server
     claim, writer = place.claim("s"), place.open()
     writer.execute("BEGIN")
     claim.guard(writer)
-    told(address, "SET lock_timeout = 200; UPDATE leases SET until = clock_timestamp()")
+    rows(address, "SET lock_timeout = 200; UPDATE leases SET until = clock_timestamp()")
     with pytest.raises(Exception, match="lock timeout"):
-        told(address, "SET lock_timeout = 200; UPDATE leases SET epoch = epoch + 1")
+        rows(address, "SET lock_timeout = 200; UPDATE leases SET epoch = epoch + 1")
     writer.execute("COMMIT")
     writer.close()
     claim.release()
@@ -158,14 +137,14 @@ def test_an_append_makes_who_takes_over_wait_and_not_who_renews(postgres: Server
 
 async def test_connections_that_are_cut_are_made_again(postgres: Server) -> None:
     address = postgres.database()
-    client, store = Witness(), PersistenceHook(address)
+    client, store = Watching(), PersistenceHook(address)
     async with Agent(ScriptedModel("a", "b", "c"), hooks=[store], tools=[]) as agent:
         session = await agent.new_session(client=client)
         for prompt in ("1", "2", "3"):
             assert (await agent.prompt(session, prompt)).stop_reason == "end_turn"
             cut(address)
             assert len(await store.sessions()) == 2
-    assert client.seen == []
+    assert client.notices == []
     contents = [m.get("content") for m in (await store.load(session.id)).messages]
     assert contents == ["1", "a", "2", "b", "3", "c"]
 
@@ -181,7 +160,7 @@ async def test_what_is_said_while_the_database_is_away_is_stored_once_it_is_back
 
 async def go_on_without(server: Server) -> None:
     address = server.database()
-    client, store = Witness(), PersistenceHook(address)
+    client, store = Watching(), PersistenceHook(address)
     async with Agent(ScriptedModel("a", "b", "c", "d"), hooks=[store], tools=[]) as agent:
         session = await agent.new_session(client=client)
         await agent.prompt(session, "1")
@@ -190,8 +169,8 @@ async def go_on_without(server: Server) -> None:
         assert (await agent.prompt(session, "3")).stop_reason == "end_turn"
         server.start()
         assert (await agent.prompt(session, "4")).stop_reason == "end_turn"
-    assert "cannot be reached" in client.seen[0]
-    assert client.seen[-1] == "the session is stored again"
+    assert "cannot be reached" in client.notices[0]
+    assert client.notices[-1] == "the session is stored again"
     contents = [m.get("content") for m in (await store.load(session.id)).messages]
     assert contents == [m.get("content") for m in session.messages]
     assert contents[-2:] == ["4", "c"]
@@ -203,7 +182,7 @@ async def test_many_machines_bring_a_new_database_up_at_once(postgres: Server) -
     with ThreadPoolExecutor(8) as pool:
         for connection in pool.map(Postgres.open, places):
             connection.close()
-    assert told(address, "SELECT number FROM crow_version") == [(len(MIGRATIONS),)]
+    assert rows(address, "SELECT number FROM crow_version") == [(len(MIGRATIONS),)]
 
 
 async def test_a_database_of_a_newer_crow_or_of_another_program_is_left_alone(
@@ -211,13 +190,13 @@ async def test_a_database_of_a_newer_crow_or_of_another_program_is_left_alone(
 ) -> None:
     newer, other = postgres.database(), postgres.database()
     Postgres(newer).open().close()
-    told(newer, "UPDATE crow_version SET number = 7")
+    rows(newer, "UPDATE crow_version SET number = 7")
     with pytest.raises(SessionError, match=r"written by a newer Crow .*: update crow-acp"):
         await PersistenceHook(newer).sessions()
-    told(other, "CREATE TABLE sessions (mine int)")
+    rows(other, "CREATE TABLE sessions (mine int)")
     with pytest.raises(SessionError, match="give Crow a schema of its own"):
         await PersistenceHook(other).sessions()
-    assert told(other, "SELECT count(*) FROM sessions") == [(0,)]
+    assert rows(other, "SELECT count(*) FROM sessions") == [(0,)]
 
 
 async def test_no_error_shows_the_password() -> None:
@@ -249,7 +228,7 @@ async def test_text_that_streams_on_a_machine_that_died_is_read_on_another(
     claim.stream(Piece(0, 1, "text", "half an "))
     claim.stream(Piece(0, 1, "text", "answer"))
     async with asyncio.timeout(50):
-        while not told(address, "SELECT 1 FROM pieces"):  # noqa: ASYNC110
+        while not rows(address, "SELECT 1 FROM pieces"):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
     other = Postgres(address)
     assert "".join(piece.text for piece in other.tail("s").pieces) == "half an answer"
@@ -257,5 +236,5 @@ async def test_text_that_streams_on_a_machine_that_died_is_read_on_another(
     claim.reached()
     claim.clear()
     claim.release()
-    assert told(address, "SELECT 1 FROM pieces") == []
+    assert rows(address, "SELECT 1 FROM pieces") == []
     place.close()

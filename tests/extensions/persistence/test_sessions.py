@@ -9,12 +9,13 @@ from pathlib import Path
 
 import apsw
 import pytest
+from tests.extensions.tools import shout
+from tests.watching import Watching
 
 from crow.core.agent import Agent
 from crow.core.catalog import Command
 from crow.core.errors import SessionError
 from crow.core.events import (
-    Event,
     PlanChanged,
     PlanEntry,
     TextDelta,
@@ -25,28 +26,11 @@ from crow.core.events import (
     UserMessage,
 )
 from crow.core.messages import tool_answer, user
-from crow.core.ports import NullClient
 from crow.core.session import Session
 from crow.core.verdicts import Answer, Deny
 from crow.extensions import PersistenceHook
 from crow.testing import ScriptedModel, call, text
 from crow.tools import tool
-
-
-class Witness(NullClient):
-    """A client that keeps what it is shown."""
-
-    def __init__(self) -> None:
-        self.seen: list[Event] = []
-
-    async def update(self, session_id: str, event: Event) -> None:
-        self.seen.append(event)
-
-
-@tool
-async def shout(word: str) -> str:
-    """Say a word loudly."""
-    return word.upper()
 
 
 async def talk(db: Path | str, *script: object, prompt: str = "hello", cwd: str = ".") -> Session:
@@ -96,14 +80,14 @@ async def test_only_the_owner_can_read_what_is_stored(file: Path) -> None:
 
 
 async def test_the_title_is_the_first_line_of_the_first_prompt(db: Path | str) -> None:
-    client = Witness()
+    client = Watching()
     async with Agent(ScriptedModel("a", "b"), hooks=[PersistenceHook(db)], tools=[]) as agent:
         session = await agent.new_session(client=client)
         await agent.prompt(session, "\n  Mend " + "the pipe " * 20 + "\nnow")
         await agent.prompt(session, "another")
     assert session.title == "Mend the pipe the pipe the pipe the pipe the pipe the pipe…"
     assert len(session.title) <= 60
-    assert [e.title for e in client.seen if hasattr(e, "title")] == [session.title]  # type: ignore[union-attr]
+    assert [e.title for e in client.events if hasattr(e, "title")] == [session.title]  # type: ignore[union-attr]
 
 
 async def test_the_list_has_pages_and_knows_directories(db: Path | str, tmp_path: Path) -> None:
@@ -199,7 +183,7 @@ async def test_an_export_is_json_lines(db: Path | str) -> None:
 
 
 async def test_a_replay_tells_what_the_client_saw(db: Path | str) -> None:
-    client = Witness()
+    client = Watching()
 
     @tool
     async def plan(ctx: object) -> str:
@@ -216,7 +200,7 @@ async def test_a_replay_tells_what_the_client_saw(db: Path | str) -> None:
     kinds = (TextDelta, ThoughtDelta, ToolPending, ToolStarted, ToolEnded, PlanChanged)
     events = await PersistenceHook(db).replay(session.id)
     assert events[0] == UserMessage("go", f"{session.id}.0.0")
-    assert events[1:] == [event for event in client.seen if isinstance(event, kinds)]
+    assert events[1:] == [event for event in client.events if isinstance(event, kinds)]
 
 
 async def test_state_options_and_model_are_stored(db: Path | str) -> None:
@@ -376,14 +360,14 @@ async def test_the_writer_tidies_up_when_nothing_happens(file: Path) -> None:
 
 async def test_two_sessions_cannot_have_one_id(db: Path | str) -> None:
     await talk(db, "x")
-    client = Witness()
+    client = Watching()
     async with Agent(ScriptedModel("a", "b"), hooks=[PersistenceHook(db)], tools=[]) as agent:
         first = await agent.new_session(id="same")
         await agent.prompt(first, "hello")
         await agent.close_session(first)
         second = await agent.new_session(id="same", client=client)
         await agent.prompt(second, "hello")
-    assert "already: load it" in str(client.seen[0])
+    assert "already: load it" in str(client.events[0])
     assert (await PersistenceHook(db).segments("same"))[-1] == first.messages
 
 

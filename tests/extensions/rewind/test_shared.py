@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.postgres import Server
+from tests.postgres import Server, rows
 
 from crow import Agent, Session, tool
 from crow.extensions import PersistenceHook, RewindHook
@@ -16,14 +16,6 @@ from crow.testing import ScriptedModel, call
 pytestmark = pytest.mark.slow
 
 KEY = "sk-12345678"
-
-
-def rows(address: str, sql: str) -> list[tuple[Any, ...]]:
-    import psycopg
-
-    with psycopg.connect(address, autocommit=True) as connection:
-        cursor = connection.execute(sql)  # type: ignore[arg-type]
-        return cursor.fetchall() if cursor.description else []
 
 
 def kept(address: str) -> tuple[int, int]:

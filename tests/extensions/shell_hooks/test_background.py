@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.extensions.shell_hooks.conftest import Stage, specific
-from tests.extensions.shell_hooks.test_traps import is_gone, until
+from tests.processes import is_alive, until
 
 from crow.testing import call
 
@@ -61,7 +61,7 @@ async def test_a_hook_in_the_background_that_has_a_limit_is_ended_at_it(
         await agent.run("Go", cwd=stage.cwd)
         await until(pids.exists)
         for pid in map(int, pids.read_text().split()):
-            await until(lambda pid=pid: is_gone(pid))
+            await until(lambda pid=pid: not is_alive(pid))
 
 
 async def test_of_what_a_hook_in_the_background_says_the_sound_fields_count(stage: Stage):
@@ -98,7 +98,7 @@ async def test_a_hook_in_the_background_ends_with_the_session(stage: Stage, tmp_
     async with stage.agent("Ok.") as agent:
         await agent.run("Go", cwd=stage.cwd)
         await until(lambda: pid.exists() and pid.read_text().strip())
-    await until(lambda: is_gone(int(pid.read_text())))
+    await until(lambda: not is_alive(int(pid.read_text())))
 
 
 async def test_hooks_that_start_crow_inside_each_other_are_stopped(
@@ -143,4 +143,4 @@ async def test_a_hook_dies_with_its_children_where_crow_is_killed(
         await until(pids.exists)
         crow.kill()
     for pid in map(int, pids.read_text().split()):
-        await until(lambda pid=pid: is_gone(pid))
+        await until(lambda pid=pid: not is_alive(pid))

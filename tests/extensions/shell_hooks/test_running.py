@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.extensions.shell_hooks.conftest import Stage, given, verdict
-from tests.extensions.shell_hooks.test_traps import is_gone, until
+from tests.processes import is_alive, until
 
 from crow.extensions import ShellHooks, SubagentsHook
 from crow.project import HookFile
@@ -134,7 +134,7 @@ async def test_cancelling_a_run_kills_the_hook_with_its_children(stage: Stage, t
         await until(lambda: pid.exists() and pid.read_text().strip())
         agent.cancel(session)
         assert (await running).stop_reason == "cancelled"
-        await until(lambda: is_gone(int(pid.read_text())))
+        await until(lambda: not is_alive(int(pid.read_text())))
 
 
 async def test_a_directory_that_is_gone_is_replaced(stage: Stage):

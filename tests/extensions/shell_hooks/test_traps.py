@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.extensions.shell_hooks.conftest import Stage, given, records, runs_of, specific, verdict
+from tests.processes import is_alive, until
 
 from crow import tool
 from crow.extensions import PermissionsHook
@@ -113,12 +114,6 @@ async def test_a_first_line_that_says_async_lets_the_hook_go_on_behind_and_its_t
         await until(lambda: bool(reply.session.pending))
         await agent.run("And?", session=reply.session)
     assert "it is late" in stage.told(1)
-
-
-async def until(condition: Any) -> None:
-    """Let the others work until it is so."""
-    while not condition():  # noqa: ASYNC110 - the test's own time-out ends it
-        await asyncio.sleep(0.005)
 
 
 async def test_a_system_message_inside_the_specific_output_is_ignored(stage: Stage):
@@ -339,14 +334,7 @@ async def test_on_a_time_out_the_whole_process_group_is_killed(stage: Stage, tmp
     assert made(stage)
     assert "took longer than 1 s" in stage.person.notices
     if pids.exists():  # a very slow machine had not begun yet
-        await until(lambda: is_gone(int(pids.read_text())))
-
-
-def is_gone(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
+        await until(lambda: not is_alive(int(pids.read_text())))
 
 
 async def test_a_script_that_does_not_read_its_input_is_no_error(stage: Stage):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.extensions.shell_hooks.conftest import Stage, given, records
-from tests.extensions.shell_hooks.test_traps import is_gone, until
+from tests.processes import is_alive, until
 
 from crow.core.errors import ModelError
 from crow.core.ports import Completion, Delta, Request
@@ -153,7 +153,7 @@ async def test_an_agent_that_takes_too_long_is_ended_with_what_it_runs(stage: St
     assert reply.stop_reason == "end_turn"
     assert "took longer than 1 s" in stage.person.notices
     if pids.exists():  # else it was slower than the time-out
-        await until(lambda: is_gone(int(pids.read_text())))
+        await until(lambda: not is_alive(int(pids.read_text())))
 
 
 async def test_a_model_that_hangs_is_given_up(stage: Stage):

@@ -8,11 +8,26 @@ from itertools import islice
 from typing import Any
 
 from crow.core.events import CallDelta, Event, TextDelta, ThoughtDelta, ToolEnded, ToolProgress
+from crow.core.frozen import frozen
 
 LIMIT = 4 * 1024 * 1024
 FIXED = 400
 PIECE = 4096
 Told = tuple[str, Event]
+
+
+@frozen
+class Cursor:
+    """Where a client is in what happens in a session.
+
+    It knows all that stands before the position ``since`` of the journal. The run that was on
+    then began at ``began``, when the history of that ``segment`` had ``count`` messages.
+    """
+
+    since: int
+    began: int
+    segment: int
+    count: int
 
 
 class Journal:

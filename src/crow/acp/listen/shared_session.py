@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from crow.acp.listen.journal import Journal
+from crow.acp.listen.journal import Cursor, Journal
 from crow.acp.subagents import Hired, hired
 from crow.acp.turn import over
 from crow.core.events import (
@@ -24,7 +24,6 @@ from crow.core.events import (
     UsageReported,
     UserMessage,
 )
-from crow.core.frozen import frozen
 
 if TYPE_CHECKING:
     from crow.acp.client import AcpClient
@@ -41,20 +40,6 @@ BEHIND = "This client has not kept up, and is told no more: load the session aga
 STILL_TRUE = (TitleChanged, UsageReported)
 """What a conversation that is told again ends with, whatever of it is told later."""
 CallKey = tuple[str, str]
-
-
-@frozen
-class Cursor:
-    """Where a client is in what happens in a session.
-
-    It knows all that stands before the position ``since`` of the journal. The run that was on
-    then began at ``began``, when the history of that ``segment`` had ``count`` messages.
-    """
-
-    since: int
-    began: int
-    segment: int
-    count: int
 
 
 class Arrival:
@@ -221,7 +206,7 @@ class SharedSession:
 
     def _catch_up(self, editor: AcpClient, cursor: Cursor) -> None:
         """Tell what was missed; calls that were told before are only made known."""
-        editor.meet(self._hired)
+        editor.projections.meet(self._hired)
         for session_id, event in self._journal.between(cursor.began, cursor.since):
             if (known := without_terminal(event)) is not None:
                 editor.learn(session_id, known)

@@ -7,15 +7,10 @@ from typing import TYPE_CHECKING, TypedDict
 import crow.acp.v2.schema as schema
 from crow.acp.drafts import (
     Archived,
-    Nothing,
-    OfProvider,
-    OfSession,
     Prompted,
-    SetProvider,
-    SetTitle,
 )
 from crow.acp.mcp_servers import MESSAGE, Notice
-from crow.acp.routes import Route, Routes
+from crow.acp.routes import Route, Routes, shared
 from crow.acp.v2.methods import Methods
 
 if TYPE_CHECKING:
@@ -65,29 +60,18 @@ def routes(acp_agent: AcpAgent) -> Routes:
     """The methods of version 2."""
     own = Methods(acp_agent)
     requests: dict[str, Route] = {
+        **shared(acp_agent, schema.DeleteSessionRequest, schema.PromptRequest),
         "auth/login": (schema.LoginAuthRequest, acp_agent.auth.authenticate),
         "auth/logout": (schema.LogoutAuthRequest, own.logout),
-        "auth/status": (Nothing, acp_agent.auth.status),
-        "providers/list": (Nothing, acp_agent.providers.list),
-        "providers/set": (SetProvider, acp_agent.providers.set),
-        "providers/disable": (OfProvider, acp_agent.providers.disable),
         "session/new": (NewSession, acp_agent.new_session),
         "session/resume": (ResumeSession, own.resume_session),
         "session/fork": (ForkSession, acp_agent.fork_session),
         "session/list": (ListSessions, own.list_sessions),
         "session/close": (schema.CloseSessionRequest, own.close_session),
-        "session/delete": (schema.DeleteSessionRequest, acp_agent.shelf.delete),
-        "session/set_title": (SetTitle, acp_agent.shelf.set_title),
-        "session/archive": (OfSession, acp_agent.shelf.archive),
-        "session/unarchive": (OfSession, acp_agent.shelf.unarchive),
-        "session/status": (OfSession, acp_agent.shelf.status),
         "session/prompt": (schema.PromptRequest, own.prompt),
         "session/set_config_option": (SetOption, own.set_config_option),
         "tool_call/cancel": (CancelToolCall, own.cancel_tool_call),
         "terminal/cancel": (CancelTerminal, own.cancel_terminal),
-        "_session/rename": (SetTitle, acp_agent.shelf.set_title),
-        "_session/steering": (schema.PromptRequest, acp_agent.steer),
-        "_session/take_pen": (OfSession, acp_agent.take_pen),
     }
     notifications: dict[str, Route] = {
         MESSAGE: (Notice, acp_agent.mcp.hear),

@@ -5,42 +5,37 @@ Written by ``tests/acp/write_schema.py`` from the official library; `crow.acp.pa
 
 from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 
-from crow.acp.params import LENIENT, SOUND, Other
+from crow.acp.params import LENIENT, SOUND, Extensible, Other
 
 
-class LoginAuthRequest(TypedDict):
+class LoginAuthRequest(Extensible):
     methodId: str
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
 
 
-class LogoutAuthRequest(TypedDict):
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
+class LogoutAuthRequest(Extensible):
+    pass
 
 
-class AcpMcpServer(TypedDict):
+class AcpMcpServer(Extensible):
     name: str
     serverId: str
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
     type: NotRequired[Literal["acp"]]
 
 
-class EnvVariable(TypedDict):
+class EnvVariable(Extensible):
     name: str
     value: str
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
 
 
-class HttpHeader(TypedDict):
+class HttpHeader(Extensible):
     name: str
     value: str
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
 
 
-class HttpMcpServer(TypedDict):
+class HttpMcpServer(Extensible):
     name: str
     url: str
     headers: NotRequired[list[HttpHeader]]
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
     type: NotRequired[Literal["http"]]
 
 
@@ -57,33 +52,30 @@ OtherMcpServer: TypeAlias = Annotated[
 ]
 
 
-class StdioMcpServer(TypedDict):
+class StdioMcpServer(Extensible):
     name: str
     command: str
     args: NotRequired[list[str]]
     env: NotRequired[list[EnvVariable]]
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
     type: NotRequired[Literal["stdio"]]
 
 
-class NewSessionRequest(TypedDict):
+class NewSessionRequest(Extensible):
     cwd: str
     additionalDirectories: NotRequired[Annotated[list[str], SOUND]]
     mcpServers: NotRequired[
         Annotated[list[HttpMcpServer | AcpMcpServer | StdioMcpServer | OtherMcpServer], SOUND]
     ]
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
 
 
 OtherReplayFrom: TypeAlias = Annotated[dict[str, Any], Other("type", ("start",))]
 
 
-class ReplayFromStartVariant(TypedDict):
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
+class ReplayFromStartVariant(Extensible):
     type: NotRequired[Literal["start"]]
 
 
-class ResumeSessionRequest(TypedDict):
+class ResumeSessionRequest(Extensible):
     sessionId: str
     cwd: str
     additionalDirectories: NotRequired[Annotated[list[str], SOUND]]
@@ -91,68 +83,58 @@ class ResumeSessionRequest(TypedDict):
         Annotated[list[HttpMcpServer | AcpMcpServer | StdioMcpServer | OtherMcpServer], SOUND]
     ]
     replayFrom: NotRequired[Annotated[ReplayFromStartVariant | OtherReplayFrom, LENIENT]]
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
 
 
-class ForkSessionRequest(TypedDict):
+class ForkSessionRequest(Extensible):
     sessionId: str
     cwd: str
     additionalDirectories: NotRequired[Annotated[list[str], SOUND]]
     mcpServers: NotRequired[
         Annotated[list[HttpMcpServer | AcpMcpServer | StdioMcpServer | OtherMcpServer], SOUND]
     ]
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
 
 
-class ListSessionsRequest(TypedDict):
+class ListSessionsRequest(Extensible):
     cwd: NotRequired[str]
     cursor: NotRequired[str]
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
 
 
-class CloseSessionRequest(TypedDict):
+class CloseSessionRequest(Extensible):
     sessionId: str
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
 
 
-class DeleteSessionRequest(TypedDict):
+class DeleteSessionRequest(Extensible):
     sessionId: str
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
 
 
-class Annotations(TypedDict):
+class Annotations(Extensible):
     audience: NotRequired[Annotated[list[str], SOUND]]
     lastModified: NotRequired[Annotated[str, LENIENT]]
     priority: NotRequired[Annotated[float, LENIENT]]
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
 
 
-class AudioContentBlock(TypedDict):
+class AudioContentBlock(Extensible):
     data: str
     mimeType: str
     annotations: NotRequired[Annotated[Annotations, LENIENT]]
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
     type: NotRequired[Literal["audio"]]
 
 
-class BlobResourceContents(TypedDict):
+class BlobResourceContents(Extensible):
     blob: str
     uri: str
     mimeType: NotRequired[Annotated[str, LENIENT]]
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
 
 
-class TextResourceContents(TypedDict):
+class TextResourceContents(Extensible):
     text: str
     uri: str
     mimeType: NotRequired[Annotated[str, LENIENT]]
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
 
 
-class EmbeddedResourceContentBlock(TypedDict):
+class EmbeddedResourceContentBlock(Extensible):
     resource: TextResourceContents | BlobResourceContents
     annotations: NotRequired[Annotated[Annotations, LENIENT]]
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
     type: NotRequired[Literal["resource"]]
 
 
@@ -163,12 +145,11 @@ class Icon(TypedDict):
     theme: NotRequired[Annotated[str, LENIENT]]
 
 
-class ImageContentBlock(TypedDict):
+class ImageContentBlock(Extensible):
     data: str
     mimeType: str
     uri: NotRequired[Annotated[str, LENIENT]]
     annotations: NotRequired[Annotated[Annotations, LENIENT]]
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
     type: NotRequired[Literal["image"]]
 
 
@@ -187,7 +168,7 @@ OtherContentBlock: TypeAlias = Annotated[
 ]
 
 
-class ResourceContentBlock(TypedDict):
+class ResourceContentBlock(Extensible):
     name: str
     uri: str
     title: NotRequired[Annotated[str, LENIENT]]
@@ -196,18 +177,16 @@ class ResourceContentBlock(TypedDict):
     mimeType: NotRequired[Annotated[str, LENIENT]]
     size: NotRequired[Annotated[int, LENIENT]]
     annotations: NotRequired[Annotated[Annotations, LENIENT]]
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
     type: NotRequired[Literal["resource_link"]]
 
 
-class TextContentBlock(TypedDict):
+class TextContentBlock(Extensible):
     text: str
     annotations: NotRequired[Annotated[Annotations, LENIENT]]
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
     type: NotRequired[Literal["text"]]
 
 
-class PromptRequest(TypedDict):
+class PromptRequest(Extensible):
     sessionId: str
     prompt: list[
         TextContentBlock
@@ -217,9 +196,7 @@ class PromptRequest(TypedDict):
         | EmbeddedResourceContentBlock
         | OtherContentBlock
     ]
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]
 
 
-class CancelSessionNotification(TypedDict):
+class CancelSessionNotification(Extensible):
     sessionId: str
-    _meta: NotRequired[Annotated[dict[str, Any], LENIENT]]

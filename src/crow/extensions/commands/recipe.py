@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from crow import CrowError, frozen, mutable
-from crow.project import Plugin, fill_placeholders
+from crow.project import Plugin, fill_placeholders, from_home, reason
 
 if TYPE_CHECKING:
     from crow.project import Brought, FrontMatter
 
-LONGEST = 100_000
 DESCRIPTION = 100
 SUFFIX = ".md"
 NAME = r"[\w.-]+(:[\w.-]+)*"
@@ -66,13 +65,12 @@ class Recipe:
         """Where it is from, in few words."""
         if self.plugin or not self.another:
             return self.plugin.name if self.plugin else self.scope
-        home, parts = Path.home(), self.path.parts
+        parts = self.path.parts
         if self.scope == "project":
             mark = f".{self.another}"
             shown = Path(*parts[parts.index(mark) :]) if mark in parts else self.path.name
         else:
-            inside = self.path.is_relative_to(home)
-            shown = f"~/{self.path.relative_to(home)}" if inside else self.path
+            shown = from_home(self.path)
         return f"{self.another}, {shown}"
 
     def pieces(self, args: str, values: Mapping[str, str] | None = None) -> list[Piece]:
@@ -171,8 +169,7 @@ class Recipes:
             try:
                 recipe, fault = read(path, folder, scope, plugin, another)
             except (CrowError, OSError, ValueError, RecursionError) as error:
-                reason = getattr(error, "strerror", None) or error
-                self.problems.append(f"{path} is no command: {' '.join(str(reason).split())}")
+                self.problems.append(f"{path} is no command: {reason(error)}")
                 continue
             self.named.setdefault(recipe.name, recipe)
             if fault and plugin is None and not another:
@@ -230,15 +227,9 @@ def read(
         raise ValueError(f"{name!r} cannot be typed as a name: letters, digits, '.', '_' and '-'")
     if not path.is_file():
         raise ValueError("it is no file")
-    with path.open(encoding="utf-8-sig", errors="replace") as file:
-        text = file.read(LONGEST + 1)
-    if len(text) > LONGEST:
-        raise ValueError(f"it has more than {LONGEST} characters")
-    if "\0" in text:
-        raise ValueError("it is no text")
     from crow.project import FrontMatter
 
-    front = FrontMatter.parse(text)
+    front = FrontMatter.read(path)
     body = front.body.strip()
     if not body:
         raise ValueError("it is empty")

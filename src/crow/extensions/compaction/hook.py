@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from crow import Agent
     from crow.extensions.compaction.history import Split
     from crow.extensions.compaction.outputs import Outputs
+    from crow.project import OutputFolder
 
 TIMEOUT = 900.0
 OUTPUTS: Key[Outputs] = Key("compaction.outputs")
@@ -134,12 +135,8 @@ class CompactionHook:
     @hook("before_tool", tools={"Read", "Grep"})
     def before_tool(self, ctx: ToolContext) -> Allow | None:
         """Let the model read what was moved away from it, unless a rule forbids that."""
-        from crow.extensions.compaction.outputs import is_kept, plain
-
         path = ctx.args.get("file_path") or ctx.args.get("path")
-        if not isinstance(path, str) or plain(ctx.session.id) not in path:
-            return None  # nobody looks for the directory because of a file that is elsewhere
-        is_one = is_kept(path, self._outputs(ctx).directory)
+        is_one = isinstance(path, str) and self._outputs(ctx).folder.holds(path)
         return Allow("an output of this session") if is_one else None
 
     @hook("before_compact", order=LAST)
@@ -161,12 +158,7 @@ class CompactionHook:
 
     async def forget_session(self, session_id: str) -> None:
         """Remove the outputs that were moved away in a session."""
-        import shutil
-
-        from crow.extensions.compaction.outputs import folder
-
-        where = folder(self.directory, session_id)
-        await asyncio.to_thread(shutil.rmtree, where, ignore_errors=True)
+        await asyncio.to_thread(self._folder(session_id).remove)
 
     async def compact(self, ctx: CommandContext) -> Answer:
         """The command ``/compact [what the summary must keep]``."""
@@ -254,13 +246,18 @@ class CompactionHook:
             return "nothing"
         return await _replace(ctx, kept, summary, trigger)
 
+    def _folder(self, session_id: str) -> OutputFolder:
+        from crow.project import OutputFolder
+
+        return OutputFolder(session_id, self.directory)
+
     def _outputs(self, ctx: Context) -> Outputs:
-        from crow.extensions.compaction.outputs import Outputs, folder
+        from crow.extensions.compaction.outputs import Outputs
 
         outputs = OUTPUTS.get(ctx)
         if outputs is None:
-            directory = folder(self.directory, ctx.session.id)
-            outputs = OUTPUTS.set(ctx, Outputs(directory, self.output_limit))
+            folder = self._folder(ctx.session.id)
+            outputs = OUTPUTS.set(ctx, Outputs(folder, self.output_limit))
         return outputs
 
     def _is_enough(self, saved: int, count: TokenCount) -> bool:

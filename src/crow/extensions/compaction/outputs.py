@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from crow import Message
 from crow.messages import text_of
+from crow.project import OutputFolder
 
 MARK = "[output left out to make room:"
 HEAD = 2000
 
 
 class Outputs:
-    """Long outputs of one session's tools, each in a file of its own under ``directory``.
+    """Long outputs of one session's tools, each in a file of its own in a ``folder``.
 
-    ``limit`` is how many characters an output may have to stay; files are the owner's alone.
+    ``limit`` is how many characters an output may have to stay.
     """
 
-    def __init__(self, directory: Path, limit: int) -> None:
-        self.directory = directory
+    def __init__(self, folder: OutputFolder, limit: int) -> None:
+        self.folder = folder
         self.limit = limit
 
     def savings(self, messages: Iterable[Message], head: int = 0) -> int:
@@ -43,7 +41,7 @@ class Outputs:
             return message
         text = text_of(message.get("content"))
         call_id = message.get("tool_call_id", "")
-        where = self._keep(text, f"{names.get(call_id, 'output')}-{call_id}")
+        where = self.folder.keep(text, f"{names.get(call_id, 'output')}-{call_id}")
         beginning = f"{text[:head].rstrip()}\n" if head else ""
         return {**message, "content": f"{beginning}{MARK} {len(text)} characters, {where}]"}
 
@@ -52,38 +50,3 @@ class Outputs:
             return False
         text = text_of(message.get("content"))
         return len(text) > self.limit and MARK not in text[-self.limit :]
-
-    def _keep(self, text: str, stem: str) -> str:
-        path = self.directory / f"{plain(stem)}.txt"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
-        try:
-            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
-                file.write(text.encode("utf-8", "surrogatepass"))
-        except OSError as error:
-            return f"and could not be kept: {error.strerror}"
-        return f"all of it is in {path}"
-
-
-def folder(directory: str | Path | None, session_id: str) -> Path:
-    """Where a session's outputs are kept: in the user's cache, unless there is a place for them."""
-    if directory is None:
-        import platformdirs
-
-        directory = Path(platformdirs.user_cache_dir("crow", appauthor=False), "outputs")
-    return Path(os.path.expanduser(directory)) / plain(session_id)
-
-
-def is_kept(path: str, directory: Path) -> bool:
-    """True for what is really in a session's directory of outputs, and says so."""
-    if not path.startswith(str(directory)):
-        return False
-    try:
-        return Path(path).resolve().is_relative_to(directory.resolve())
-    except (OSError, ValueError, RuntimeError):
-        return False
-
-
-def plain(name: str) -> str:
-    """A name as a file may have it."""
-    return re.sub(r"[^\w-]", "_", name)[:100] or "output"

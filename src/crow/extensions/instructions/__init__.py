@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from crow import Arg, Context, Key, Point, PromptSection, Session, ToolContext, frozen, mutable
 from crow.keys import INSTRUCTION_FILES
-from crow.project import project_of
+from crow.project import project_of, repository_folders
 
 if TYPE_CHECKING:
     from crow import Agent, CwdContext, ProjectSettings
@@ -211,7 +211,7 @@ class InstructionsHook:
         self, reading: InstructionLoader, cwd: str
     ) -> Iterator[tuple[Rule, Path, Path | None]]:
         """The rules that there are, the folder that their patterns begin in, and their border."""
-        folders = project_folders(Path(cwd))
+        folders = repository_folders(Path(cwd))[::-1]
         for folder in self.user:
             place = Path(os.path.expanduser(folder), "rules")
             yield from ((rule, folders[0], None) for rule in reading.rules(place))
@@ -239,7 +239,7 @@ class InstructionsHook:
         for folder in self.user:
             for name in self.names:
                 yield from reading.read(Path(os.path.expanduser(folder)) / name, None)
-        folders = project_folders(Path(cwd))
+        folders = repository_folders(Path(cwd))[::-1]
         top = folders[0].resolve()
         project = project_of(cwd)
         own = [Path(os.path.expanduser(file)) for file in self.files]
@@ -356,13 +356,6 @@ def _without_head(path: Path, text: str) -> str:
     return FrontMatter.parse(text).body
 
 
-def project_folders(cwd: Path) -> list[Path]:
-    """The folders from the root of the git repository down to a directory."""
-    chain = [cwd, *cwd.parents]
-    depth = next((i for i, folder in enumerate(chain) if (folder / ".git").exists()), 0)
-    return chain[: depth + 1][::-1]
-
-
 def nested_folders(file: Path, session: Session) -> Iterator[tuple[Path, Path]]:
     """The folders from below the session's directory down to a file, and what they must be in.
 
@@ -372,7 +365,7 @@ def nested_folders(file: Path, session: Session) -> Iterator[tuple[Path, Path]]:
         if file.is_relative_to(root):
             is_main = str(root) == session.cwd
             chain = [folder for folder in file.parents if folder.is_relative_to(root)]
-            border = (project_folders(root)[0] if is_main else root).resolve()
+            border = (repository_folders(root)[-1] if is_main else root).resolve()
             yield from ((folder, border) for folder in chain[: len(chain) - is_main][::-1])
             return
 

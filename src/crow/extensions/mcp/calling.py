@@ -55,6 +55,41 @@ class Pulse:
             news.cancel()
 
 
+class Calls:
+    """The calls under way at a server, and what it asks the user meanwhile.
+
+    No call is given up while the user is asked, and no question outlives the last call.
+    """
+
+    def __init__(self) -> None:
+        self._pulses: set[Pulse] = set()
+        self._questions: set[asyncio.Task[Any]] = set()
+
+    async def answer(
+        self, asking: Coroutine[Any, Any, T], pulse: Pulse, ctx: ToolEnvironment | None
+    ) -> T:
+        """The answer. Raises ``TimeoutError`` when the signs of life end."""
+        self._pulses.add(pulse)
+        try:
+            return await answered(asking, pulse, ctx, lambda: bool(self._questions))
+        finally:
+            self._pulses.discard(pulse)
+            if not self._pulses:
+                for question in self._questions:
+                    question.cancel()
+
+    async def wait(self, question: asyncio.Task[Any]) -> None:
+        """Wait until the user has answered, or the question is given up."""
+        self._questions.add(question)
+        try:
+            await asyncio.wait({question})
+        finally:
+            question.cancel()
+            self._questions.discard(question)
+            for pulse in self._pulses:
+                pulse.beat()
+
+
 async def answered(
     asking: Coroutine[Any, Any, T],
     pulse: Pulse,

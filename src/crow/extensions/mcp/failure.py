@@ -86,6 +86,18 @@ def first_of(error: BaseException) -> BaseException:
     return error
 
 
+def reason_of(error: BaseException) -> str:
+    """An error of the library's, in a line; of several the first."""
+    first = first_of(error)
+    if hasattr(first, "response"):  # an HTTP status, which is told of anyway
+        return "the connection was refused"
+    if isinstance(first, FileNotFoundError):
+        return f"there is no program or directory {first.filename!r}"
+    if isinstance(first, OSError) and first.strerror:
+        return first.strerror
+    return " ".join(without_secrets(str(first)).split())[:500] or type(first).__name__
+
+
 def without_secrets(text: str) -> str:
     """A text whose addresses have neither passwords nor parameters."""
     return _ADDRESS.sub(lambda match: match[1] + match[2], plain(text))

@@ -35,11 +35,11 @@ from crow import (
     frozen,
     hook,
 )
+from crow.extensions.mcp.description import wanted_in
 from crow.extensions.mcp.events import ELICITATION, RESULT
 from crow.extensions.mcp.limits import Limits, LogLevel
-from crow.keys import CLIENT_SERVERS
 from crow.messages import text_of
-from crow.project import ServerPolicy
+from crow.project import ServerPolicy, from_home
 
 if TYPE_CHECKING:
     from crow import ProjectSettings
@@ -201,7 +201,7 @@ class McpHook:
     def _held(self, session: Session) -> Held | None:
         """What a session holds, as long as it is what the session should have."""
         held = HELD.get(session)
-        is_right = held is not None and held.by is self and held.named == _wanted(session)
+        is_right = held is not None and held.by is self and held.named == wanted_in(session)
         return held if is_right else None
 
     async def _bring(self, ctx: Context) -> Servers | None:
@@ -209,7 +209,7 @@ class McpHook:
         session = ctx.session.root
         if (held := self._held(session)) is not None:
             return held.servers
-        named, held = _wanted(session), HELD.get(session)
+        named, held = wanted_in(session), HELD.get(session)
         own = SessionContext(cast("Agent", session.agent), session)
         own.owner = ctx.owner
         every, problems = self._found(named)
@@ -297,7 +297,7 @@ class McpHook:
             described += (each for each in shared if getattr(each, "name", "") not in off)
         described += kept.user if kept else ()
         for each in self.brought:
-            described += from_table({each.name: each.value}, shown(each.path))
+            described += from_table({each.name: each.value}, from_home(each.path))
         found: dict[str, Description] = {}
         problems: list[DescriptionError] = []
         for each in described:
@@ -367,19 +367,6 @@ class Held:
             await self.servers.aclose()
 
 
-def _wanted(session: Session) -> tuple[object, Mapping[str, object]]:
-    """What a session's client names, and what an agent lends it."""
-    return (_named(session), _lent(session))
-
-
-def _named(session: Session) -> object:
-    """The servers that the client names; they may hold secrets and are never stored."""
-    cache, asked = session.cache, session.options.pop("mcp_servers", None)
-    if asked is not None or CLIENT_SERVERS not in cache:
-        cache[CLIENT_SERVERS] = asked or getattr(session.client, "mcp_servers", None)
-    return cache[CLIENT_SERVERS]
-
-
 def _of_claude(project: Path | None) -> ClaudeServers | None:
     """The servers of Claude Code; None, and nothing imported, where it was never here."""
     file = Path.home() / ".claude.json"
@@ -388,22 +375,6 @@ def _of_claude(project: Path | None) -> ClaudeServers | None:
     from crow.extensions.mcp.claude import from_claude
 
     return from_claude(project, file)
-
-
-def shown(path: Path) -> str:
-    """A file in few words."""
-    home = Path.home()
-    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
-
-
-def _lent(session: Session) -> dict[str, object]:
-    """The servers that extensions bring along, by name."""
-    extensions = cast("Agent", session.agent).extensions_of(session).values()
-    lent: dict[str, object] = {}
-    for extension in extensions:
-        if servers := getattr(extension, "mcp_servers", None):
-            lent.update(servers)
-    return lent
 
 
 async def _list(ctx: CommandContext) -> Answer:

@@ -17,11 +17,11 @@ from crow.extensions.mcp.auth.person import Person, SignInNeeded, needed
 from crow.extensions.mcp.auth.redirect import Listener
 from crow.extensions.mcp.auth.seated import Seated
 from crow.extensions.mcp.auth.vault import Vault
-from crow.extensions.mcp.calling import Pulse, answered
+from crow.extensions.mcp.calling import Calls, Pulse
 from crow.extensions.mcp.definitions import Definitions
 from crow.extensions.mcp.description import Description
 from crow.extensions.mcp.elicitation import elicit
-from crow.extensions.mcp.failure import Failure, Gone, Refused, first_of, plain, without_secrets
+from crow.extensions.mcp.failure import Failure, Gone, Refused, plain, reason_of
 from crow.extensions.mcp.limits import LINES, Limits
 from crow.extensions.mcp.tool import McpTool
 from crow.keys import PROGRAMS
@@ -87,8 +87,7 @@ class Server:
         self._wanted = asyncio.Event()
         self._explained = asyncio.Event()
         self._deaths = 0
-        self._pulses: set[Pulse] = set()
-        self._questions: set[asyncio.Task[Any]] = set()
+        self._calls = Calls()
         self._limit: asyncio.Timeout | None = None
         self._signs_in = False
         self._told_roots = ctx.roots
@@ -155,7 +154,9 @@ class Server:
                 self._down()
         except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - the library's task groups
             _stop_if_cancelled()
-            reason = _reason(error, limit.expired(), self.limits.connect)
+            reason = reason_of(error)
+            if limit.expired():
+                reason = f"it did not answer within {self.limits.connect:g} s"
         finally:
             self._down()
         lived = 0.0 if up_since is None else loop.time() - up_since
@@ -279,9 +280,8 @@ class Server:
     async def _answer(
         self, asking: Coroutine[Any, Any, T], pulse: Pulse, ctx: ToolEnvironment | None = None
     ) -> T:
-        self._pulses.add(pulse)
         try:
-            return await answered(asking, pulse, ctx, lambda: bool(self._questions))
+            return await self._calls.answer(asking, pulse, ctx)
         except TimeoutError:
             text = f"gave no sign of life for {pulse.limit:g} s; the call was cancelled"
             raise Gone(f"the MCP server {self.name!r} {text}") from None
@@ -289,11 +289,6 @@ class Server:
             raise Gone(await self._obituary(str(error))) from None
         except Refused as error:
             raise Refused(f"the MCP server {self.name!r} refused: {error}") from None
-        finally:
-            self._pulses.discard(pulse)
-            if not self._pulses:
-                for question in self._questions:
-                    question.cancel()
 
     async def _obituary(self, reason: str) -> str:
         """Why a call under way has failed; what the server left behind is known a moment later."""
@@ -336,7 +331,7 @@ class Server:
     async def elicit(self, params: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:
         """Ask the user; given up with the last call that could have led to the question."""
         question = asyncio.ensure_future(elicit(self._ctx, self.name, params))
-        await self._while_asked(question)
+        await self._calls.wait(question)
         return ("cancel", None) if question.cancelled() else question.result()
 
     async def sample(self, wish: dict[str, Any]) -> dict[str, Any]:
@@ -344,7 +339,7 @@ class Server:
         from crow.extensions.mcp.sampling import sample
 
         asking = asyncio.ensure_future(sample(self._ctx, self.name, wish))
-        await self._while_asked(asking)
+        await self._calls.wait(asking)
         if asking.cancelled():
             raise Refused("the call that led to the request has ended")
         return asking.result()
@@ -354,17 +349,6 @@ class Server:
         line = f"{level}: {plain(text)[:LONGEST_LINE]}"
         self.logged.append(line)
         logger.debug("%s: %s", self.name, line)
-
-    async def _while_asked(self, question: asyncio.Task[Any]) -> None:
-        """No call is given up while the user is asked."""
-        self._questions.add(question)
-        try:
-            await asyncio.wait({question})
-        finally:
-            question.cancel()
-            self._questions.discard(question)
-            for pulse in self._pulses:
-                pulse.beat()
 
     def learn(self, secret: str) -> None:
         """Know something that nobody may see: no tool says it any more."""
@@ -386,7 +370,7 @@ class Server:
     async def _show(self, url: str, listener: Listener) -> None:
         """Show the page of a sign-in, if the user wants that."""
         question = asyncio.ensure_future(self._sign_in(url, listener))
-        await self._while_asked(question)
+        await self._calls.wait(question)
         question.result()
 
     async def _sign_in(self, url: str, listener: Listener) -> None:
@@ -405,17 +389,3 @@ def _stop_if_cancelled() -> None:
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         raise asyncio.CancelledError
-
-
-def _reason(error: BaseException, is_late: bool, seconds: float) -> str:
-    """An error of the library's, in a line; of several the first."""
-    if is_late:
-        return f"it did not answer within {seconds:g} s"
-    first = first_of(error)
-    if hasattr(first, "response"):  # an HTTP status, which is told of anyway
-        return "the connection was refused"
-    if isinstance(first, FileNotFoundError):
-        return f"there is no program or directory {first.filename!r}"
-    if isinstance(first, OSError) and first.strerror:
-        return first.strerror
-    return " ".join(without_secrets(str(first)).split())[:500] or type(first).__name__

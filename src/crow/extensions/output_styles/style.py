@@ -9,7 +9,6 @@ from typing import Literal
 from crow import frozen
 from crow.project import FrontMatter, Plugin
 
-LONGEST = 100_000
 DEFAULT = "default"
 PART = "output-styles"
 KEEPS = "keep-coding-instructions"
@@ -91,11 +90,7 @@ errors stay whole.\
 
 def read(path: Path, plugin: Plugin | None = None) -> Style:
     """The style of a file. Raises ``OSError`` or ``ValueError``."""
-    with path.open(encoding="utf-8-sig", errors="replace") as file:
-        written = file.read(LONGEST + 1)
-    if len(written) > LONGEST:
-        raise ValueError(f"it has more than {LONGEST} characters")
-    front = FrontMatter.parse(written)
+    front = FrontMatter.read(path)
     name = front.text("name") or path.stem
     return Style(
         plugin.called(name) if plugin else name,

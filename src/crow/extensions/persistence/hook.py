@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import KW_ONLY, asdict, dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -19,7 +19,6 @@ from crow import (
     LAST,
     Arg,
     Context,
-    Key,
     Message,
     ModelError,
     Reply,
@@ -28,7 +27,6 @@ from crow import (
     Session,
     SessionContext,
     SessionError,
-    SessionInfo,
     ToolContext,
     ToolResult,
     UpdateContext,
@@ -36,7 +34,6 @@ from crow import (
 )
 from crow.events import (
     ConfigChanged,
-    Event,
     Notice,
     PlanChanged,
     TextDelta,
@@ -45,30 +42,26 @@ from crow.events import (
     ToolProgress,
     UsageReported,
 )
-from crow.extensions.persistence.archive import Archive, place_of
+from crow.extensions.persistence.archive import place_of
 from crow.extensions.persistence.lease import Piece, Sort
 from crow.extensions.persistence.record import LONGEST, finished, started
 from crow.extensions.persistence.session_log import SessionLog
+from crow.extensions.persistence.store import FILE, SessionStore
 from crow.messages import user
 
 if TYPE_CHECKING:
-    from crow import Agent, Attachments, ProjectSettings
-    from crow.extensions.persistence.overview import Overview
-    from crow.extensions.persistence.points import Point
-    from crow.extensions.persistence.stored import StoredSessions
-    from crow.extensions.persistence.words import Found
+    from crow import Agent, ProjectSettings
 
 logger = logging.getLogger("crow.persistence")
 
 OUTERMOST = FIRST - 1
 INNERMOST = LAST + 1
 PATIENCE = 1.0
-FILE = "~/.crow/crow.db"
 VARIABLE = "CROW_STORE"
 
 
 @dataclass(eq=False)
-class PersistenceHook:
+class PersistenceHook(SessionStore):
     """Stores sessions in one SQLite file, made when the first session opens, or in PostgreSQL.
 
     A power cut can take what happened since the last prompt ended, unless ``synchronous`` is
@@ -102,9 +95,7 @@ class PersistenceHook:
 
     def __post_init__(self) -> None:
         where = self.db_path or os.environ.get(VARIABLE) or FILE
-        self._place = place_of(where, synchronous=self.synchronous)
-        self._archive = Archive(self._place)
-        self._log: Key[SessionLog] = Key(f"persistence {self._place.name}")
+        super().__init__(place_of(where, synchronous=self.synchronous))
         self._users = 0
 
     def init_agent(self, agent: Agent) -> None:
@@ -118,9 +109,7 @@ class PersistenceHook:
         if self.keep_days is not None:
             from crow.extensions.persistence.retention import clean_up
 
-            cleaning = asyncio.create_task(
-                clean_up(agent, self, self.keep_days, self._stored.is_open)
-            )
+            cleaning = asyncio.create_task(clean_up(agent, self, self.keep_days, self._is_open))
         yield
         if cleaning is not None:
             cleaning.cancel()
@@ -128,150 +117,6 @@ class PersistenceHook:
         self._users -= 1
         if not self._users:
             await asyncio.to_thread(self._archive.writer.close)
-
-    @property
-    def path(self) -> Path:
-        """The database file, absolute; what else is stored lies beside it."""
-        return self._place.path or Path(os.path.expanduser(FILE)).absolute()
-
-    # the store
-
-    def seq(self, session: Session | None) -> int:
-        """Up to which record a session is stored, exclusively; zero for one that is not."""
-        log = None if session is None else self._known(session)
-        return 0 if log is None else log.kept
-
-    @property
-    def attachments(self) -> Attachments | None:
-        """What extensions keep beside sessions, where machines share the store."""
-        return self._place.attachments
-
-    def announce(self, address: str) -> bool:
-        """Say where other machines reach this process, for those that want what is open here.
-
-        False where the store is this machine's alone, and nobody else is told.
-        """
-        return self._place.announce(address)
-
-    def holds(self, session: Session) -> bool:
-        """False for an open session that another process has taken over."""
-        log = self._log.get(session)
-        return log is None or log.lease is None or not log.lease.is_lost
-
-    @cached_property
-    def _stored(self) -> StoredSessions:
-        from crow.extensions.persistence.stored import StoredSessions
-
-        return StoredSessions(self._archive)
-
-    def save(self, session: Session) -> None:
-        """Write what is new, without waiting for it."""
-        log = self._known(session)
-        if log is not None:
-            self._archive.save(log)
-
-    async def load(self, session_id: str) -> Session:
-        """A stored session, opened and whole: calls that nobody answered have an answer.
-
-        Raises `SessionError` where there is none of that id, or another process has it open.
-        """
-        log = await self._stored.load(session_id)
-        self._log.set(log.session, log)
-        return log.session
-
-    async def sessions(
-        self,
-        *,
-        cwd: str | None = None,
-        cursor: str | None = None,
-        limit: int = 50,
-        archived: bool | None = None,
-    ) -> tuple[list[SessionInfo], str | None]:
-        """Stored sessions, the last used first, and the cursor of the next page.
-
-        ``archived`` True lists the archived ones alone, False the others. Raises ``ValueError`` for
-        a cursor that no page has ended with.
-        """
-        if cursor and not (cursor.isascii() and cursor.isdecimal()):
-            raise ValueError(f"there is no page at the cursor {cursor!r}")
-        return await self._stored.page(cwd, cursor, limit, archived)
-
-    async def knows(self, session_id: str) -> bool:
-        """True where there is a stored session of that id. Raises `SessionError`."""
-        return await self._stored.knows(session_id)
-
-    async def search(self, text: str, *, cwd: str | None = None, limit: int = 20) -> list[Found]:
-        """Sessions where all words of a text were said in one message, the best first.
-
-        Prompts, answers and titles are searched; the last word may be the beginning of one.
-        """
-        return await self._stored.search(text, cwd, limit)
-
-    async def delete(self, session_id: str) -> bool:
-        """Remove a session for good; False where there is none. `SessionError` where it is used."""
-        return await self._stored.delete(session_id)
-
-    async def rename(self, session_id: str, title: str) -> None:
-        """Give a session another title. Raises `SessionError` where there is none of that id."""
-        await self._stored.rename(session_id, title)
-
-    async def archive(self, session_id: str, *, archived: bool = True) -> None:
-        """Put a session away, or take it back. Raises `SessionError`, also where it is in use."""
-        await self._stored.put_away(session_id, archived=archived)
-
-    async def fork(self, session_id: str, *, before: int | None = None) -> str:
-        """Copy a session, even one in use, with its old segments; the id of the copy.
-
-        With ``before`` it ends at that point of its `tree`, and counts its usage from there on.
-        Raises `SessionError` where there is none of that id.
-        """
-        return await self._stored.fork(session_id, before)
-
-    async def overview(
-        self, text: str = "", *, cwd: str | None = None, limit: int = 50
-    ) -> list[Overview]:
-        """Sessions with what helps to choose one, the last used first; with a text as `search`."""
-        return await self._stored.overview(text, cwd, limit)
-
-    async def tree(self, session_id: str) -> list[Point]:
-        """The prompts and answers of a session and of all that it has forks in common with.
-
-        Reads only. Raises `SessionError`.
-        """
-        return await self._stored.tree(session_id)
-
-    async def export(self, session_id: str) -> str:
-        """A session as JSON Lines: itself first, then every record in order.
-
-        Reads only, so another process may have it open. Raises `SessionError`.
-        """
-        return await self._stored.lines(session_id)
-
-    async def add(
-        self, session_id: str, head: dict[str, Any], rows: Iterable[Mapping[str, Any]]
-    ) -> None:
-        """Store a session that came about elsewhere, as `export` has it: itself, then its records.
-
-        It has no more rights than a new one: of its mode, options and directories nothing is taken.
-        Raises `SessionError`, also where there is one of that id, and for what is no session.
-        """
-        await self._stored.add(session_id, head, rows)
-
-    async def replay(self, session_id: str, *, asked: bool = False) -> list[Event]:
-        """A session as the events that a client saw: prompts, thoughts, answers, calls, plans.
-
-        All segments, each message once; text and calls in one piece. Message ids are those of the
-        first time. ``asked``: only the calls that its user was asked about. Reads only. Raises
-        `SessionError`.
-        """
-        return await self._stored.replay(session_id, asked=asked)
-
-    async def segments(self, session_id: str) -> list[list[Message]]:
-        """The histories of a session, oldest first: all but the last were compacted or left.
-
-        Reads only. Raises `SessionError`.
-        """
-        return await self._stored.segments(session_id)
 
     # the hooks
 
@@ -296,7 +141,7 @@ class PersistenceHook:
     @hook("before_run", order=OUTERMOST)
     async def before_run(self, ctx: RunContext) -> None:
         """Say what is wrong with the storage, and try again where it failed before."""
-        log = self._known(ctx.session)
+        log = self._log.get(ctx.session)
         if log is None:  # a sub-agent's, which runs this gate and is not stored
             return
         log.failure = ""
@@ -317,7 +162,7 @@ class PersistenceHook:
     @hook("on_message", order=OUTERMOST)
     def on_message(self, ctx: Context, message: Message) -> Awaitable[None] | None:
         """Store a message; an answer that repeats a stored result can wait for the next one."""
-        log, title = self._known(ctx.session), ctx.session.title
+        log, title = self._log.get(ctx.session), ctx.session.title
         if log is None:
             return self._first(ctx, partial(self.on_message, ctx, message))
         prompted = log.catch_up()
@@ -349,14 +194,14 @@ class PersistenceHook:
 
         It stands in the trace as well: where it does not, a hook has answered in the model's place.
         """
-        log = self._known(ctx.session)
+        log = self._log.get(ctx.session)
         if log is not None and (told := log.sent.changes(ctx)):
             log.record("sent", told)
 
     @hook("on_permission", order=OUTERMOST)
     async def on_permission(self, ctx: ToolContext) -> None:
         """Store the message whose call a person is asked about, who may take long."""
-        log = self._known(ctx.session)
+        log = self._log.get(ctx.session)
         if log is not None and log.reaching is not None:
             await self._keep(ctx, log)
 
@@ -375,7 +220,7 @@ class PersistenceHook:
     @hook("after_tool", order=OUTERMOST)
     def after_tool(self, ctx: ToolContext) -> Awaitable[None] | None:
         """Store a result before the client hears of it, whatever else is still running."""
-        log = self._known(ctx.session)
+        log = self._log.get(ctx.session)
         if log is None:
             return self._first(ctx, partial(self.after_tool, ctx))
         if ctx.result is None:
@@ -388,7 +233,7 @@ class PersistenceHook:
     @hook("after_turn", order=OUTERMOST)
     def after_turn(self, ctx: Context) -> Awaitable[None] | None:
         """Store usage and state, where they changed; nobody has to wait for that."""
-        log = self._known(ctx.session)
+        log = self._log.get(ctx.session)
         if log is None:
             return self._first(ctx, partial(self.after_turn, ctx))
         log.witness()
@@ -427,7 +272,7 @@ class PersistenceHook:
     @hook("on_update", order=INNERMOST)
     def on_update(self, ctx: UpdateContext) -> Awaitable[None] | None:
         """Keep what the client is about to see; most updates need no more than a look."""
-        log = self._known(ctx.session)
+        log = self._log.get(ctx.session)
         if log is None:
             return None
         match ctx.update:
@@ -453,12 +298,9 @@ class PersistenceHook:
 
     # what they have in common
 
-    def _known(self, session: Session) -> SessionLog | None:
-        return self._log.get(session)
-
     async def _page(self, session: Session) -> SessionLog:
         """The session's log; a session that has none yet is stored."""
-        log = self._known(session)
+        log = self._log.get(session)
         if log is None:
             log = self._log.set(session, SessionLog(session))
             try:

@@ -17,7 +17,6 @@ from crow import (
     TurnContext,
     hook,
 )
-from crow.extensions.prompt_cache.report import Counts
 from crow.extensions.prompt_cache.sent import (
     IN_PREFIX,
     MEMORY,
@@ -32,6 +31,7 @@ from crow.keys import SYSTEM_PROMPT
 if TYPE_CHECKING:
     from crow import Agent
     from crow.extensions.prompt_cache.culprit import Break
+    from crow.extensions.prompt_cache.report import Counts
 
 NAME = "prompt_cache"
 POINT = "on_llm_request"

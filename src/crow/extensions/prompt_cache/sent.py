@@ -7,11 +7,11 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from crow import Key, Session, mutable
-from crow.extensions.prompt_cache.report import Counts, described, lines
 from crow.keys import PROMPT_CACHE
 
 if TYPE_CHECKING:
     from crow import Message
+    from crow.extensions.prompt_cache.report import Counts
     from crow.messages import ToolSpec
 
 IN_PREFIX = ("reasoning_effort", "response_format", "thinking", "tool_choice")
@@ -127,11 +127,15 @@ class Memory:
     @property
     def lines(self) -> list[str]:
         """What a person should know, the first line alone being enough."""
+        from crow.extensions.prompt_cache.report import lines
+
         return list(lines(self.counts, self.session.usage))
 
     @property
     def described(self) -> dict[str, Any]:
         """The same as JSON; empty as long as nothing was paid again."""
+        from crow.extensions.prompt_cache.report import described
+
         return described(self.counts)
 
 

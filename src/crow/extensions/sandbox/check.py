@@ -11,7 +11,6 @@ import contextlib
 import os
 import time
 from collections.abc import Iterator
-from types import TracebackType
 
 from crow.extensions.sandbox.backend import Finding, Outcome
 from crow.extensions.sandbox.mounts import is_below, real
@@ -58,12 +57,7 @@ class Check:
         self._inner = [Snapshot(path, with_data=True) for path in inner]
         self._todo = dict(self._under_way())
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._policy.ring != "workspace":
             return
         made = [each for each in self._all_repositories() if each not in self._repositories]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import struct
-from types import TracebackType
 from typing import Self
 
 from crow.project import state_directory
@@ -33,15 +32,10 @@ class Neighbours:
 
                 fcntl.fcntl(self._file, fcntl.F_OFD_SETLK, _lock(fcntl.F_RDLCK))
         except OSError:
-            self.__exit__(None, None, None)
+            self.__exit__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1

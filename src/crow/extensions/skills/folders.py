@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from crow import frozen
 from crow.extensions.skills.skill import FILE, Scope
-from crow.project import Plugin, foreign_folders
+from crow.project import Plugin, foreign_folders, repository_folders
 
 if TYPE_CHECKING:
     from crow import Agent
@@ -75,9 +75,9 @@ def places(
 ) -> Iterator[SkillFolder]:
     """The places: the project's from the directory at work upwards, the user's, the installed.
 
-    In a project are those of ``others``, too: other agents by name.
+    The home is no project. In a project are those of ``others``, too: other agents by name.
     """
-    chain = project_chain(cwd, home)
+    chain = [folder for folder in repository_folders(cwd) if folder != home]
     for base in chain:
         yield from [SkillFolder(base / folder, "project", base, chain[-1]) for folder in folders]
         for agent, folder in foreign_folders(base, "skills", others):
@@ -91,16 +91,6 @@ def of_plugins(plugins: Sequence[Plugin]) -> Iterator[SkillFolder]:
     for plugin in plugins:
         for folder in plugin.parts.get("skills", ()):
             yield SkillFolder(folder, "plugin", plugin=plugin)
-
-
-def project_chain(cwd: Path, home: Path) -> list[Path]:
-    """The directory at work and those above it up to the root of the repository, if there is one.
-
-    The user's home is no project.
-    """
-    chain = [cwd, *cwd.parents]
-    depth = next((i for i, folder in enumerate(chain) if (folder / ".git").exists()), 0)
-    return [folder for folder in chain[: depth + 1] if folder != home]
 
 
 def folders_of_extensions(agent: Agent) -> Iterator[Path]:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from crow import CrowError, mutable
 from crow.extensions.skills.folders import SkillFolder, Stamp
 from crow.extensions.skills.skill import Skill, read
-from crow.project import matching_names
+from crow.project import matching_names, reason
 
 Files: TypeAlias = "list[tuple[SkillFolder, Stamp]]"
 """The files of skills that there are, each with the place where it was found."""
@@ -73,8 +73,7 @@ class SkillIndex:
             skill, faults = read(path, place.scope, place.base, place.plugin)
             skill = replace(skill, another=place.another)
         except (CrowError, OSError, ValueError, RecursionError) as error:
-            reason = getattr(error, "strerror", None) or error
-            self.faults.append(f"{path} is left out: {' '.join(str(reason).split())}")
+            self.faults.append(f"{path} is left out: {reason(error)}")
             return
         if not place.another:  # it is as that agent takes it
             self.faults += [f"{path}: {fault}" for fault in faults]

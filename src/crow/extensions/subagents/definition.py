@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from crow import CrowError, frozen, mutable
-from crow.project import Plugin, fill_placeholders
+from crow.project import Plugin, fill_placeholders, reason
 from crow.tools import ToolName
 
 if TYPE_CHECKING:
     from crow.project import Brought, FrontMatter
 
-LONGEST = 100_000
 GENERAL_PURPOSE = "general-purpose"
 TOOLS = ("tools", "allowed-tools", "allowed_tools", "allowedTools")
 REFUSED = ("mcpServers", "permissionMode", "permission-mode")
@@ -145,8 +144,7 @@ class Definitions:
         try:
             definition = read(path, plugin, inside)
         except (CrowError, OSError, ValueError, RecursionError) as error:
-            reason = getattr(error, "strerror", None) or error
-            self.problems.append(f"{path} defines no agent: {' '.join(str(reason).split())}")
+            self.problems.append(f"{path} defines no agent: {reason(error)}")
             return
         if definition is None:
             return
@@ -171,15 +169,9 @@ def read(
 
     Raises ``ValueError`` or ``OSError``.
     """
-    with path.open(encoding="utf-8-sig", errors="replace") as file:
-        written = file.read(LONGEST + 1)
-    if len(written) > LONGEST:
-        raise ValueError(f"it has more than {LONGEST} characters")
-    if "\0" in written:
-        raise ValueError("it is no text")
     from crow.project import FrontMatter
 
-    front = FrontMatter.parse(written)
+    front = FrontMatter.read(path)
     prompt = front.body.strip()
     if (
         not front.table

@@ -181,7 +181,9 @@ class TelemetryHook:
             async for piece in call_next():
                 yield piece
             return
-        with self.telemetry.chat(run, ctx) as chat:
+        from crow.extensions.telemetry.chat import Chat
+
+        with Chat(self.telemetry, run, ctx) as chat:
             async for piece in call_next():
                 chat.hear(piece)
                 yield piece

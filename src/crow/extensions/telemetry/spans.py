@@ -6,8 +6,7 @@ import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from threading import Thread
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any
 
 from opentelemetry import context as contexts
 from opentelemetry.baggage.propagation import W3CBaggagePropagator
@@ -24,23 +23,17 @@ from opentelemetry.trace import (
 )
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from crow import Completion, Deny, ModelError, Stop, __version__
-from crow.events import Retrying
-from crow.extensions.telemetry.content import answer, as_json, conversation, instructions
+from crow import Deny, ModelError, Stop, __version__
+from crow.extensions.telemetry.content import as_json
 from crow.extensions.telemetry.metrics import Metrics
 from crow.extensions.telemetry.names import (
     CONVERSATION,
     OPERATION,
-    PARAMS,
     error_of,
-    provider_of,
-    server_of,
-    usage_of,
 )
 
 if TYPE_CHECKING:
-    from crow import Record, RunContext, ToolContext, TurnContext
-    from crow.events import Delta
+    from crow import Record, RunContext, ToolContext
 
 W3C = CompositePropagator([TraceContextTextMapPropagator(), W3CBaggagePropagator()])
 """Whatever the program uses else: MCP and ACP know these."""
@@ -118,85 +111,6 @@ class Call:
         self.is_running = False
 
 
-class Chat:
-    """The span of a request, which hears its answer."""
-
-    def __init__(self, telemetry: Telemetry, run: Run, ctx: TurnContext) -> None:
-        llm = _llm_of(ctx)
-        model: str = ctx.model or getattr(llm, "model", "") or ""
-        self._telemetry = telemetry
-        self._run = run
-        self._first: int | None = None
-        self._attributes = {
-            OPERATION: "chat",
-            "gen_ai.provider.name": provider_of(model, llm),
-            "gen_ai.request.model": model,
-            **dict(server_of(llm)),
-        }
-        asked = {name: ctx.params[ours] for ours, name in PARAMS.items() if ours in ctx.params}
-        own = {"gen_ai.request.stream": True, "crow.turn.number": run.turn}
-        every = {**self._attributes, **run.attributes, **own, **asked}
-        self._trace, self._known = ctx.session.trace, ctx.session.trace.count
-        self.span = telemetry.span(f"chat {model}".strip(), run.context, every, SpanKind.CLIENT)
-        if telemetry.content and self.span.is_recording():
-            told = conversation(ctx.messages)
-            self.span.set_attribute("gen_ai.input.messages", as_json(told))
-            if system := instructions(ctx.messages):
-                self.span.set_attribute("gen_ai.system_instructions", as_json(system))
-
-    def __enter__(self) -> Self:
-        self._began = Run.clock()
-        self._run.requests += 1
-        self._token = contexts.attach(set_span_in_context(self.span, self._run.context))
-        return self
-
-    def hear(self, piece: Delta | Completion) -> None:
-        """Hear a piece of the answer, or all of it."""
-        if isinstance(piece, Retrying):
-            self.span.add_event("crow.retry", {"crow.retry.delay": piece.delay})
-        elif isinstance(piece, Completion):
-            self._replied(piece)
-        elif self._first is None:
-            self._first = Run.clock()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
-        contexts.detach(self._token)
-        metrics, attributes = self._telemetry.metrics, self._attributes
-        if isinstance(error, Exception):
-            attributes = {**attributes, "error.type": failed(self.span, error)}
-        if self._first is not None:
-            seconds = (self._first - self._began) / 1e9
-            self.span.set_attribute("gen_ai.response.time_to_first_chunk", seconds)
-            metrics.first_chunk.record(seconds, attributes)
-        metrics.inference.record((Run.clock() - self._began) / 1e9, attributes)
-        self.span.end()
-
-    def _replied(self, reply: Completion) -> None:
-        usage, cost = usage_of(reply.usage), (reply.usage or {}).get("cost")
-        if reply.model:
-            self._attributes["gen_ai.response.model"] = reply.model
-            self.span.set_attribute("gen_ai.response.model", reply.model)
-        self.span.set_attribute("gen_ai.response.finish_reasons", (reply.finish,))
-        self.span.set_attributes({f"gen_ai.usage.{name}": count for name, count in usage.items()})
-        if cost is not None:
-            self.span.set_attribute("crow.cost.usd", cost)
-        self._telemetry.metrics.used(usage, cost, self._attributes)
-        if self._telemetry.content:
-            told = answer(reply)
-            self.span.set_attribute("gen_ai.output.messages", as_json(told))
-        for record in self._trace.since(self._known):
-            told = cast(Any, record.answer)
-            if isinstance(told, dict) and told.get("type") == "prefix":  # pyright: ignore[reportUnknownMemberType]
-                self._broken(cast("Mapping[str, Any]", told))
-
-    def _broken(self, told: Mapping[str, Any]) -> None:
-        """Say why the request did not begin as the one before."""
-        known = {f"crow.cache.break.{name}": told.get(name) for name in ("by", "what", "why")}
-        self.span.set_attributes({name: str(each) for name, each in known.items() if each})
-
-
 class Telemetry:
     """Makes spans and metrics with the providers of these."""
 
@@ -256,7 +170,7 @@ class Telemetry:
         agent = session.agent_type or "crow"
         links = [Link(before)] if (before := _span_of(last)).is_valid else []
         every = {OPERATION: "invoke_agent", "gen_ai.agent.name": agent, **known}
-        if model := session.model or getattr(_llm_of(ctx), "model", None):
+        if model := session.model or getattr(llm_of(ctx), "model", None):
             every["gen_ai.request.model"] = model
         span = self.span(f"invoke_agent {agent}", parent, every, links=links)
         return Run(span, parent, {**known, "gen_ai.agent.name": agent})
@@ -275,12 +189,6 @@ class Telemetry:
         self.metrics.runs.record((run.end - run.began) / 1e9, attributes)
         self.metrics.requests.record(run.requests, agent)
         self.metrics.called.record(run.called, agent)
-
-    # requests
-
-    def chat(self, run: Run, ctx: TurnContext) -> Chat:
-        """A request that begins now."""
-        return Chat(self, run, ctx)
 
     # calls
 
@@ -406,7 +314,7 @@ def _is_noteworthy(record: Record) -> bool:
     return bool(did) or is_slow
 
 
-def _llm_of(ctx: Any) -> Any:
+def llm_of(ctx: Any) -> Any:
     """The LLM that is asked, by whatever name; None where there is none."""
     try:
         llm: Any = ctx.agent.llm

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Unpack
 
@@ -14,9 +14,9 @@ from crow.llm.chat.refusals import KNOWN_IN_ADVANCE, NO_TOOLS, milder
 from crow.llm.chat.reply import Reply
 from crow.llm.chat.writing import following, write
 from crow.llm.http import HttpModel, Options
-from crow.llm.http.encoding import CACHE_BYTES, Encoder, Piece, encode_clean
+from crow.llm.http.assembly import Assembly
+from crow.llm.http.encoding import CACHE_BYTES, Encoder, Piece, encode_clean, ids_in
 from crow.llm.http.form import Form, said_in
-from crow.llm.http.splice import Shown
 from crow.llm.models import UNKNOWN, ModelInfo
 
 PATH = "/chat/completions"
@@ -71,7 +71,7 @@ class ChatWire:
     ) -> None:
         self._cache_key = cache_key
         self._info = info
-        self._encoder = Encoder(_piece, self._join, limit)
+        self.encoder = Encoder(_piece, self._join, limit)
         self._answered = False
 
     def path(self, model: str) -> str:
@@ -100,19 +100,11 @@ class ChatWire:
         start = encode_clean({**head, **own})[:-1]
         tools = b""
         if request.tools:
-            tools = b',"tools":' + self._encoder.tools(tools_for(request.tools, form.without))
-        messages = self._encoder.messages(request.messages, request.session_id, form)
-        if not request.tools and NO_TOOLS in form.without and self.ids(request):
+            tools = b',"tools":' + self.encoder.tools(tools_for(request.tools, form.without))
+        messages = self.encoder.messages(request.messages, request.session_id, form)
+        if not request.tools and NO_TOOLS in form.without and ids_in(request.messages):
             tools = b',"tools":[]'
         return b"".join((start, tools, b',"messages":[', messages, b"]}"))
-
-    def ids(self, request: Request) -> set[str]:
-        """The ids of all calls in a request's messages."""
-        return self._encoder.ids(request.session_id, request.messages)
-
-    def images(self, request: Request) -> set[int]:
-        """Hashes of the images in a request's messages."""
-        return self._encoder.images(request.session_id)
 
     def milder(self, form: Form, error: ModelError) -> Form | None:
         """The form without what an endpoint has just refused of options and thoughts."""
@@ -141,11 +133,9 @@ class ChatWire:
         shown = encode_clean(following(images))
         return [READ, shown] if self._answered else [shown]
 
-    def reply(
-        self, known: Callable[[], set[str]], message_id: str, cap: int, shown: Shown, form: Form
-    ) -> Reply:
+    def reply(self, said: Assembly, form: Form) -> Reply:
         """A new attempt at an answer."""
-        return Reply(known, message_id, cap, shown, form.origin)
+        return Reply(said, form.origin)
 
 
 def _piece(form: Form, message: Message) -> Piece:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from crow.core.errors import ModelError
@@ -11,10 +10,8 @@ from crow.core.ports import Completion, Delta, FinishReason
 from crow.llm.chat.opaque import Opaque
 from crow.llm.http.assembly import Assembly
 from crow.llm.http.faults import error_of_event
-from crow.llm.http.splice import Shown
 from crow.llm.http.text import is_array, is_object
 from crow.llm.http.toolcalls import CUT_OFF
-from crow.llm.http.usage import usage_of
 
 FINISHES: dict[str, FinishReason] = {
     "tool_calls": "tool_calls",
@@ -32,10 +29,9 @@ FINISHES: dict[str, FinishReason] = {
 class Reply:
     """One attempt at an answer: takes events, gives deltas, and at the end a `Completion`.
 
-    ``cap`` bounds its characters; what goes beyond is cut off as if the model had reached its
-    limit. ``complete`` once nothing more is to be expected: a reason to end, and usage with it or
-    after it. ``known`` gives the ids of the calls that the conversation holds already. ``origin``
-    names endpoint and model in what they want back as they sent it.
+    What goes beyond the assembly's cap is cut off as if the model had reached its limit.
+    ``complete`` once nothing more is to be expected: a reason to end, and usage with it or after
+    it. ``origin`` names endpoint and model in what they want back as they sent it.
     """
 
     __slots__ = (
@@ -45,19 +41,12 @@ class Reply:
         "_opaque",
         "_origin",
         "_refused",
-        "_said",
         "complete",
+        "said",
     )
 
-    def __init__(
-        self,
-        known: Callable[[], set[str]],
-        message_id: str,
-        cap: int,
-        shown: Shown,
-        origin: str = "",
-    ) -> None:
-        self._said = Assembly(known, message_id, cap, shown)
+    def __init__(self, said: Assembly, origin: str) -> None:
+        self.said = said
         self._finish: str | None = None
         self._given_usage: object = None
         self._model = ""
@@ -70,11 +59,6 @@ class Reply:
     def finished(self) -> bool:
         """True once the endpoint gave its reason for ending."""
         return self._finish is not None
-
-    @property
-    def overflowed(self) -> bool:
-        """True where the reply is longer than it may be."""
-        return self._said.overflowed
 
     def take(self, event: dict[str, Any], deltas: list[Delta]) -> None:
         """Add one event; what it shows goes to ``deltas``. Raises `ModelError` for an error."""
@@ -94,7 +78,7 @@ class Reply:
 
     def end(self, deltas: list[Delta]) -> None:
         """Show what was held back."""
-        self._said.end(deltas)
+        self.said.end(deltas)
 
     def completion(self) -> Completion:
         """The whole answer; its calls are marked where it was cut off.
@@ -102,17 +86,17 @@ class Reply:
         Raises `ModelError` (context_length) where nothing of it had room.
         """
         finish = self._finish_reason()
-        if finish == "length" and self._said.is_empty:
+        if finish == "length" and self.said.is_empty:
             raise ModelError("had no room left for an answer", kind="context_length")
         cut_off = finish in ("length", "content_filter")
-        calls = self._said.calls(CUT_OFF if cut_off else None)
+        calls = self.said.calls(CUT_OFF if cut_off else None)
         opaque = self._opaque.fields
         if opaque or any(call.extra_content is not None for call in calls):
             opaque["origin"] = self._origin
         return Completion(
-            text=self._said.text,
+            text=self.said.text,
             calls=calls,
-            reasoning=self._said.reasoning,
+            reasoning=self.said.reasoning,
             finish=finish,
             usage=self.usage,
             model=self._model,
@@ -122,16 +106,14 @@ class Reply:
     @property
     def usage(self) -> Usage | None:
         """The tokens, where the endpoint told."""
+        from crow.llm.http.usage import usage_of
+
         return usage_of(self._given_usage)
 
     @property
     def said_nothing(self) -> bool:
         """True where neither text nor calls nor a reason to end came."""
-        return self._said.is_empty and not self.finished
-
-    def remember(self, shown: Shown) -> None:
-        """Keep what was shown of this attempt, which broke off."""
-        self._said.remember(shown)
+        return self.said.is_empty and not self.finished
 
     def _take_choice(self, choices: Any, deltas: list[Delta]) -> None:
         choice = choices[0] if len(choices) == 1 else _first_choice(choices)
@@ -148,7 +130,7 @@ class Reply:
         content = delta.get("content")
         if content:
             if isinstance(content, str):
-                self._said.say(content, deltas)
+                self.said.say(content, deltas)
             else:
                 self._take_parts(content, deltas)
         if len(delta) > 1 or not content:
@@ -157,25 +139,25 @@ class Reply:
     def _take_rest(self, delta: dict[str, Any], deltas: list[Delta]) -> None:
         """Everything but text."""
         if thought := self._opaque.take(delta):
-            self._said.think(thought, deltas)
+            self.said.think(thought, deltas)
         calls = delta.get("tool_calls")
         if is_array(calls):
-            self._said.call(calls, deltas)
+            self.said.call(calls, deltas)
         elif function := delta.get("function_call"):
-            self._said.call([{"index": 0, "function": function}], deltas)
+            self.said.call([{"index": 0, "function": function}], deltas)
         refusal = delta.get("refusal")
         if refusal and isinstance(refusal, str):
             self._refused = True
-            self._said.say(refusal, deltas)
+            self.said.say(refusal, deltas)
 
     def _take_parts(self, parts: Any, deltas: list[Delta]) -> None:
         """Text and thinking as lists of typed parts, as one provider sends them."""
         for part in filter(is_object, parts if is_array(parts) else []):
             if isinstance(text := part.get("text"), str):
-                self._said.say(text, deltas)
+                self.said.say(text, deltas)
             elif is_array(thoughts := part.get("thinking")):
                 for thought in filter(is_object, thoughts):
-                    self._said.think(str(thought.get("text") or ""), deltas)
+                    self.said.think(str(thought.get("text") or ""), deltas)
 
     def _take_finish(self, reason: str, choice: dict[str, Any]) -> None:
         if reason == "error":
@@ -185,7 +167,7 @@ class Reply:
         self._finish = reason
 
     def _finish_reason(self) -> FinishReason:
-        if self.overflowed:
+        if self.said.overflowed:
             return "length"
         if self._refused:
             return "content_filter"

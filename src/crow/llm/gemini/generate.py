@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Unpack
 from urllib.parse import urlsplit
@@ -17,9 +17,9 @@ from crow.llm.gemini.tools import declarations, name_for
 from crow.llm.gemini.traits import OF_SIGNATURES, REFUSALS, SYSTEM, UNSIGNED, signs
 from crow.llm.gemini.writing import WIRE, write
 from crow.llm.http import HttpModel, Options
+from crow.llm.http.assembly import Assembly
 from crow.llm.http.encoding import CACHE_BYTES, Encoder, encode_clean
 from crow.llm.http.form import Form, said_in
-from crow.llm.http.splice import Shown
 from crow.llm.models import UNKNOWN as NOTHING_KNOWN
 from crow.llm.models import ModelInfo, model_info
 
@@ -74,7 +74,7 @@ class GeminiWire:
         self._info = info
         self._limit = limit
         self._bearer = bearer
-        self._encoder = Encoder(write, contents, cache)
+        self.encoder = Encoder(write, contents, cache)
         self._names: dict[str, str] = {}
 
     def path(self, model: str) -> str:
@@ -93,7 +93,7 @@ class GeminiWire:
     def body(self, request: Request, model: str, params: Mapping[str, Any], form: Form) -> bytes:
         """The request's JSON: options, the system's words, tools, contents."""
         head = request_fields(params, self._info_of(model), form, self._limit)
-        said = self._encoder.messages(request.messages, request.session_id, form)
+        said = self.encoder.messages(request.messages, request.session_id, form)
         if system := instruction(request.messages):
             if SYSTEM in form.without:
                 said = encode_clean({"role": "user", "parts": system}) + b"," + said
@@ -103,20 +103,12 @@ class GeminiWire:
         if request.tools:
             names = (tool["function"]["name"] for tool in request.tools)
             self._names |= {sent: own for own in names if (sent := name_for(own)) != own}
-            tools = b'"tools":%b,' % self._encoder.tools(request.tools, declarations)
+            tools = b'"tools":%b,' % self.encoder.tools(request.tools, declarations)
         start = encode_clean(head)[:-1] + b"," if head else b"{"
         return b"".join((start, tools, b'"contents":[', said, b"]}"))
 
     def _info_of(self, model: str) -> ModelInfo:
         return self._info if model == self._info.model else model_info(PROVIDER, model)
-
-    def ids(self, request: Request) -> set[str]:
-        """The ids of all calls in a request's messages."""
-        return self._encoder.ids(request.session_id, request.messages)
-
-    def images(self, request: Request) -> set[int]:
-        """Hashes of the images in a request's messages."""
-        return self._encoder.images(request.session_id)
 
     def milder(self, form: Form, error: ModelError) -> Form | None:
         """The form without what the endpoint has just refused of thoughts and options."""
@@ -129,8 +121,6 @@ class GeminiWire:
         new = next((each for each in refused if each not in form.without), None)
         return replace(form, without=form.without | {new}) if new else None
 
-    def reply(
-        self, known: Callable[[], set[str]], message_id: str, cap: int, shown: Shown, form: Form
-    ) -> GeminiReply:
+    def reply(self, said: Assembly, form: Form) -> GeminiReply:
         """A new attempt at an answer."""
-        return GeminiReply(known, message_id, cap, shown, form.origin + WIRE, self._names)
+        return GeminiReply(said, form.origin + WIRE, self._names)

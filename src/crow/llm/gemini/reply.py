@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from crow.core.errors import ModelError
@@ -13,7 +13,6 @@ from crow.llm.gemini.usage import usage_of
 from crow.llm.http.assembly import Assembly
 from crow.llm.http.faults import error_of_event
 from crow.llm.http.retry import BotchedError
-from crow.llm.http.splice import Shown
 from crow.llm.http.stream import snippet
 from crow.llm.http.text import is_array, is_object
 from crow.llm.http.toolcalls import CUT_OFF
@@ -55,19 +54,11 @@ class GeminiReply:
     ``names`` has tools' own names by those under which they were declared, where they differ.
     """
 
-    __slots__ = ("_calls", "_finish", "_model", "_names", "_origin", "_parts", "_said", "_usage")
+    __slots__ = ("_calls", "_finish", "_model", "_names", "_origin", "_parts", "_usage", "said")
     complete = False
 
-    def __init__(
-        self,
-        known: Callable[[], set[str]],
-        message_id: str,
-        cap: int,
-        shown: Shown,
-        origin: str,
-        names: Mapping[str, str],
-    ) -> None:
-        self._said = Assembly(known, message_id, cap, shown)
+    def __init__(self, said: Assembly, origin: str, names: Mapping[str, str]) -> None:
+        self.said = said
         self._calls = 0
         self._finish = ""
         self._model = ""
@@ -82,14 +73,9 @@ class GeminiReply:
         return bool(self._finish)
 
     @property
-    def overflowed(self) -> bool:
-        """True where the reply is longer than it may be."""
-        return self._said.overflowed
-
-    @property
     def said_nothing(self) -> bool:
         """True where neither text nor calls nor a reason to finish came."""
-        return self._said.is_empty and not self.finished
+        return self.said.is_empty and not self.finished
 
     @property
     def usage(self) -> Usage | None:
@@ -111,25 +97,21 @@ class GeminiReply:
 
     def end(self, deltas: list[Delta]) -> None:
         """Show what was held back."""
-        self._said.end(deltas)
-
-    def remember(self, shown: Shown) -> None:
-        """Keep what was shown of this attempt, which broke off."""
-        self._said.remember(shown)
+        self.said.end(deltas)
 
     def completion(self) -> Completion:
         """The whole answer; its calls are marked where it was cut off."""
-        cut_off = self.overflowed or self._finish == "MAX_TOKENS" or self._finish in BLOCKED
-        calls = self._said.calls(CUT_OFF if cut_off else None)
+        cut_off = self.said.overflowed or self._finish == "MAX_TOKENS" or self._finish in BLOCKED
+        calls = self.said.calls(CUT_OFF if cut_off else None)
         opaque: dict[str, Any] = {}
         if parts := self._parts.kept():
             opaque = {"output_items": parts, "origin": self._origin}
-            if self._said.reasoning:
-                opaque["reasoning_content"] = self._said.reasoning
+            if self.said.reasoning:
+                opaque["reasoning_content"] = self.said.reasoning
         return Completion(
-            text=self._said.text,
+            text=self.said.text,
             calls=calls,
-            reasoning=self._said.reasoning,
+            reasoning=self.said.reasoning,
             finish=self._finish_reason(called=bool(calls)),
             usage=self.usage,
             model=self._model,
@@ -137,7 +119,7 @@ class GeminiReply:
         )
 
     def _finish_reason(self, *, called: bool) -> FinishReason:
-        if self.overflowed or self._finish == "MAX_TOKENS":
+        if self.said.overflowed or self._finish == "MAX_TOKENS":
             return "length"
         if self._finish in BLOCKED:
             return "content_filter"
@@ -161,9 +143,9 @@ class GeminiReply:
             self._take_call(call, deltas)
         elif text and isinstance(text, str):
             if part.get("thought"):
-                self._said.think(text, deltas)
+                self.said.think(text, deltas)
             else:
-                self._said.say(text, deltas)
+                self.said.say(text, deltas)
         self._parts.add(part)
 
     def _take_call(self, call: dict[str, Any], deltas: list[Delta]) -> None:
@@ -172,7 +154,7 @@ class GeminiReply:
         function: Any = {"name": self._names.get(name, name), "arguments": arguments}
         piece: Any = {"index": self._calls, "id": call.get("id"), "function": function}
         self._calls += 1
-        self._said.call([piece], deltas)
+        self.said.call([piece], deltas)
 
     def _take_finish(self, reason: str, message: str, deltas: list[Delta]) -> None:
         why = f"{reason}: {snippet(message)}" if message else reason
@@ -181,8 +163,8 @@ class GeminiReply:
         if reason == UNSIGNED:
             what = f"got calls of its own back without their thought signatures ({why})"
             raise ModelError(what, kind="invalid_request")
-        if reason in BLOCKED and self._said.is_empty:
-            self._said.say(ANSWER_BLOCKED.format(why), deltas)
+        if reason in BLOCKED and self.said.is_empty:
+            self.said.say(ANSWER_BLOCKED.format(why), deltas)
         self._finish = reason
 
     def _take_feedback(self, feedback: Any, deltas: list[Delta]) -> None:
@@ -191,5 +173,5 @@ class GeminiReply:
             return
         message = str(feedback.get("blockReasonMessage") or "")
         why = f"{reason}: {snippet(message)}" if message else reason
-        self._said.say(PROMPT_BLOCKED.format(why), deltas)
+        self.said.say(PROMPT_BLOCKED.format(why), deltas)
         self._finish = "SAFETY"

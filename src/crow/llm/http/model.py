@@ -12,6 +12,7 @@ from urllib.parse import SplitResult, urlencode, urlsplit
 
 from crow.core.errors import ModelError
 from crow.core.ports import Completion, Delta, Request
+from crow.llm.http.assembly import Assembly
 from crow.llm.http.connection import Connection, Response
 from crow.llm.http.faults import Redactor, RefusedError, error_of_response, named_error
 from crow.llm.http.form import Form, Forms
@@ -145,7 +146,7 @@ class HttpModel:
 
         def attempt(shown: Shown) -> AsyncGenerator[Batch, None]:
             answer = partial(self._answer, request, shown, clock)
-            images = partial(self._wire.images, request)
+            images = partial(self._wire.encoder.images, request.session_id)
             return self._forms.ask(origin, answer, images, request.messages)
 
         def named(error: ModelError) -> ModelError:
@@ -167,9 +168,10 @@ class HttpModel:
     async def _answer(
         self, request: Request, shown: Shown, clock: Clock, form: Form
     ) -> AsyncGenerator[Batch, None]:
-        known = partial(self._wire.ids, request)
-        reply = self._wire.reply(known, request.message_id, self._max_output, shown, form)
         messages = request.messages
+        known = partial(self._wire.encoder.ids, request.session_id, messages)
+        said = Assembly(known, request.message_id, self._max_output, shown)
+        reply = self._wire.reply(said, form)
         while True:
             try:
                 async with aclosing(self._read(request, reply, shown, clock, form)) as pieces:
@@ -202,9 +204,9 @@ class HttpModel:
             while not reader.done:
                 if deltas := await reader.deltas():
                     yield deltas
-            whole = not reply.overflowed
+            whole = not reply.said.overflowed
         except ModelError as error:
-            reply.remember(shown)
+            reply.said.remember(shown)
             if error.kind == "protocol" and reply.said_nothing:
                 self._check_room(request, form)
             raise

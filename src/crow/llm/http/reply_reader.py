@@ -37,7 +37,7 @@ class ReplyReader:
     def done(self) -> bool:
         """True once nothing more has to be read."""
         reply = self._reply
-        return self._at_end or self._events.done or reply.complete or reply.overflowed
+        return self._at_end or self._events.done or reply.complete or reply.said.overflowed
 
     async def deltas(self) -> list[Delta]:
         """What the next chunk shows. Raises `ModelError` where the answer breaks off."""

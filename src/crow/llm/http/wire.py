@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from crow.core.errors import ModelError
 from crow.core.ports import Completion, Delta, Request
+from crow.llm.http.assembly import Assembly
+from crow.llm.http.encoding import Encoder
 from crow.llm.http.form import Form
-from crow.llm.http.splice import Shown
 
 
 class Reply(Protocol):
     """One attempt at an answer: takes events, gives deltas, and at the end a `Completion`.
 
-    ``finished`` once the endpoint gave its reason for ending, ``complete`` once nothing more is to
-    be expected, ``overflowed`` where it is longer than it may be, ``said_nothing`` where nothing
-    at all came. A reply whose endpoint may pause has a method ``resume`` beside these: it gives the
-    message that the endpoint wants behind the others to go on, if it paused, and then the reply
-    takes the events of one more response.
+    ``said`` is what it has said so far. ``finished`` once the endpoint gave its reason for ending,
+    ``complete`` once nothing more is to be expected, ``said_nothing`` where nothing at all came. A
+    reply whose endpoint may pause has a method ``resume`` beside these: it gives the message that
+    the endpoint wants behind the others to go on, if it paused, and then the reply takes the events
+    of one more response.
     """
 
+    said: Assembly
     complete: bool
 
     @property
     def finished(self) -> bool: ...
-    @property
-    def overflowed(self) -> bool: ...
     @property
     def said_nothing(self) -> bool: ...
 
@@ -42,19 +42,16 @@ class Reply(Protocol):
         """The whole answer; its calls are marked where it was cut off."""
         ...
 
-    def remember(self, shown: Shown) -> None:
-        """Keep what was shown of this attempt, which broke off."""
-        ...
-
 
 class Wire(Protocol):
     """A protocol of models over HTTP with server-sent events.
 
-    One object serves one endpoint, and may remember what it has encoded. ``name`` is what people
-    make such models by.
+    One object serves one endpoint; its ``encoder`` remembers what it has encoded. ``name`` is what
+    people make such models by.
     """
 
     name: str
+    encoder: Encoder
 
     def path(self, model: str) -> str:
         """What stands behind the base URL, with a slash before it."""
@@ -75,20 +72,10 @@ class Wire(Protocol):
         """
         ...
 
-    def ids(self, request: Request) -> set[str]:
-        """The ids of all calls in a request's messages."""
-        ...
-
-    def images(self, request: Request) -> set[int]:
-        """Hashes of the images in a request's messages."""
-        ...
-
     def milder(self, form: Form, error: ModelError) -> Form | None:
         """The form without what was refused just now, images aside; else None."""
         ...
 
-    def reply(
-        self, known: Callable[[], set[str]], message_id: str, cap: int, shown: Shown, form: Form
-    ) -> Reply:
-        """A new attempt at an answer; see `crow.llm.http.assembly.Assembly`."""
+    def reply(self, said: Assembly, form: Form) -> Reply:
+        """A new attempt at an answer, which is put together in ``said``."""
         ...

@@ -17,7 +17,7 @@ _read = json.JSONDecoder(strict=False).decode
 class Growing:
     """A block, and the pieces of its text or of its input that came so far.
 
-    ``number`` counts the blocks of a reply. ``is_call`` where the client is to do something.
+    ``number`` counts the blocks of a reply.
     """
 
     __slots__ = ("block", "number", "parts")
@@ -26,11 +26,6 @@ class Growing:
         self.block = block
         self.number = number
         self.parts: list[str] = []
-
-    @property
-    def is_call(self) -> bool:
-        """True for a call of the client's tools."""
-        return self.block["type"] == "tool_use"
 
     @property
     def whole_input(self) -> str:

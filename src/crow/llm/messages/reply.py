@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from crow.core.events import Notice
@@ -10,7 +10,6 @@ from crow.core.messages import Message, Usage, add_usage
 from crow.core.ports import Completion, Delta, FinishReason
 from crow.llm.http.assembly import Assembly
 from crow.llm.http.faults import error_of_event
-from crow.llm.http.splice import Shown
 from crow.llm.http.text import clean_value, is_array, is_object
 from crow.llm.http.toolcalls import CUT_OFF
 from crow.llm.messages.blocks import Block
@@ -44,10 +43,9 @@ WHY: Mapping[str, str] = {
 class Reply:
     """One attempt at an answer: takes events, gives deltas, and at the end a `Completion`.
 
-    ``cap`` bounds its characters. ``complete`` once the endpoint said that nothing more comes.
-    ``known`` gives the ids of the calls that the conversation holds already. ``origin`` names
-    endpoint and model in what they want back as they sent it. ``reported`` are the places of
-    thoughts of which it was said already that the endpoint left them out.
+    ``complete`` once the endpoint said that nothing more comes. ``origin`` names endpoint and model
+    in what they want back as they sent it. ``reported`` are the places of thoughts of which it was
+    said already that the endpoint left them out.
 
     An endpoint may pause, and goes on when it gets what it said so far: the reply takes the events
     of all these responses.
@@ -60,21 +58,13 @@ class Reply:
         "_model",
         "_origin",
         "_reported",
-        "_said",
         "_usages",
         "complete",
+        "said",
     )
 
-    def __init__(
-        self,
-        known: Callable[[], set[str]],
-        message_id: str,
-        cap: int,
-        shown: Shown,
-        origin: str,
-        reported: set[str],
-    ) -> None:
-        self._said = Assembly(known, message_id, cap, shown)
+    def __init__(self, said: Assembly, origin: str, reported: set[str]) -> None:
+        self.said = said
         self._blocks: list[Block] = []
         self._growing: dict[str, Growing] = {}
         self._finish: str | None = None
@@ -90,11 +80,6 @@ class Reply:
         return self._finish is not None
 
     @property
-    def overflowed(self) -> bool:
-        """True where the reply is longer than it may be."""
-        return self._said.overflowed
-
-    @property
     def said_nothing(self) -> bool:
         """True where nothing at all came."""
         return not (self._blocks or self.finished)
@@ -102,7 +87,7 @@ class Reply:
     def resume(self) -> Message | None:
         """What was said before the endpoint paused, if it did; what follows is taken then."""
         waits = any(block["type"] == "tool_use" for block in self._blocks)
-        if self._finish != PAUSED or not self._blocks or waits or self.overflowed:
+        if self._finish != PAUSED or not self._blocks or waits or self.said.overflowed:
             return None
         so_far = self.completion().message() or self._silent()
         self._finish, self.complete = None, False
@@ -124,33 +109,29 @@ class Reply:
         """Show what was held back."""
         for index in list(self._growing):
             self._close({"index": index}, deltas)
-        self._said.end(deltas)
+        self.said.end(deltas)
 
     def completion(self) -> Completion:
         """The whole answer; its calls are marked where it was cut off."""
         finish = self._finish_reason()
-        calls = self._said.calls(CUT_OFF if finish in ("length", "content_filter") else None)
+        calls = self.said.calls(CUT_OFF if finish in ("length", "content_filter") else None)
         called = iter(calls)
         blocks: list[Block] = [
             {**block, "input": {}} if block["type"] == "tool_use" and next(called).fault else block
             for block in self._blocks
         ]
         opaque = {"output_items": clean_value(blocks), "origin": self._origin}
-        if self._said.reasoning:
-            opaque["reasoning_content"] = self._said.reasoning
+        if self.said.reasoning:
+            opaque["reasoning_content"] = self.said.reasoning
         return Completion(
-            text=self._said.text,
+            text=self.said.text,
             calls=calls,
-            reasoning=self._said.reasoning,
+            reasoning=self.said.reasoning,
             finish=finish,
             usage=self._usage(),
             model=self._model,
             opaque=opaque if blocks and finish != "content_filter" else {},
         )
-
-    def remember(self, shown: Shown) -> None:
-        """Keep what was shown of this attempt, which broke off."""
-        self._said.remember(shown)
 
     def _take_message(self, event: dict[str, Any], deltas: list[Delta]) -> None:
         """An event of the message, and not of one of its blocks."""
@@ -188,11 +169,11 @@ class Reply:
             case {"type": "tool_use"}:
                 self._call(growing, "", deltas)
             case {"type": "text", "text": str(text)} if text:
-                self._said.say(text, deltas)
+                self.said.say(text, deltas)
             case {"type": "thinking"}:
-                between = BETWEEN_THOUGHTS if self._said.reasoning else ""
+                between = BETWEEN_THOUGHTS if self.said.reasoning else ""
                 if text := between + str(block.get("thinking") or ""):
-                    self._said.think(text, deltas)
+                    self.said.think(text, deltas)
             case _:
                 pass
 
@@ -206,9 +187,9 @@ class Reply:
         if isinstance(text, str) and text:
             growing.parts.append(text)
             if kind == "text_delta":
-                self._said.say(text, deltas)
+                self.said.say(text, deltas)
             elif kind == "thinking_delta":
-                self._said.think(text, deltas)
+                self.said.think(text, deltas)
             else:
                 self._call(growing, text, deltas)
         elif kind == "signature_delta":
@@ -229,7 +210,7 @@ class Reply:
         if block["type"] == "tool_use":
             function = {"name": block.get("name"), "arguments": text}
             piece = {"index": growing.number, "id": block.get("id"), "function": function}
-            self._said.call([piece], deltas)
+            self.said.call([piece], deltas)
 
     def _stop(self, why: Any, deltas: list[Delta]) -> None:
         """The endpoint gives its reason to end."""
@@ -244,8 +225,8 @@ class Reply:
         """Say why the model refused, where the endpoint told."""
         known = details if is_object(details) else {}
         said = known.get("explanation") or f"[refused: {known.get('category') or reason}]"
-        if known.get("explanation") or not self._said.text:
-            self._said.say(("\n\n" if self._said.text else "") + str(said), deltas)
+        if known.get("explanation") or not self.said.text:
+            self.said.say(("\n\n" if self.said.text else "") + str(said), deltas)
 
     def _count(self, told: dict[str, Any], deltas: list[Delta]) -> None:
         """Keep what is told of tokens, and say which thoughts the endpoint left out."""
@@ -282,7 +263,7 @@ class Reply:
         return {"role": "assistant", "content": None, "output_items": items, "origin": origin}
 
     def _finish_reason(self) -> FinishReason:
-        return "length" if self.overflowed else FINISHES.get(self._finish or "", "stop")
+        return "length" if self.said.overflowed else FINISHES.get(self._finish or "", "stop")
 
 
 def usage_of(told: Mapping[str, Any]) -> Usage:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from crow.core.errors import ModelError
 from crow.core.messages import Message
 from crow.core.ports import Request
+from crow.llm.http.assembly import Assembly
 from crow.llm.http.encoding import CACHE_BYTES, Encoder, Piece, encode_clean
 from crow.llm.http.form import Form, said_in
-from crow.llm.http.splice import Shown
 from crow.llm.messages.conversation import encode, items_of, mark_last, marked, system_of
 from crow.llm.messages.parameters import output_limit, parameters
 from crow.llm.messages.refusals import BOUND, CACHE, LATE_SYSTEM, without_refused
@@ -56,7 +56,7 @@ class MessagesWire:
         self._max_output = max_output_tokens or output_limit(info)
         self._signs = "claude" in info.model.lower()
         self._reported: set[str] = set()
-        self._encoder = Encoder(self._piece, limit=limit)
+        self.encoder = Encoder(self._piece, limit=limit)
 
     def path(self, model: str) -> str:
         """What stands behind the base URL."""
@@ -81,7 +81,7 @@ class MessagesWire:
 
         What the parameters have of ``tools`` (the endpoint's own) stands behind the request's.
         """
-        pieces = self._encoder.follow(request.messages, request.session_id, form).pieces
+        pieces = self.encoder.follow(request.messages, request.session_id, form).pieces
         count = system_of(pieces)
         given = {**params}
         served: Sequence[Any] = given.pop("tools", None) or ()
@@ -99,7 +99,7 @@ class MessagesWire:
             prefill="prefill" not in self._info.refuses,
         )
         tools = b",".join(
-            [self._encoder.tools(request.tools, tools_of)[1:-1]] * bool(request.tools)
+            [self.encoder.tools(request.tools, tools_of)[1:-1]] * bool(request.tools)
             + [encode_clean(each) for each in served]
         )
         system = b",".join(encoded for encoded, _ in pieces[:count] if encoded)
@@ -115,23 +115,13 @@ class MessagesWire:
         parts += [b',"system":[', system, b"]"] if system else []
         return b"".join((*parts, b',"messages":[', encode(items), b"]}"))
 
-    def ids(self, request: Request) -> set[str]:
-        """The ids of all calls in a request's messages."""
-        return self._encoder.ids(request.session_id, request.messages)
-
-    def images(self, request: Request) -> set[int]:
-        """Hashes of the images in a request's messages."""
-        return self._encoder.images(request.session_id)
-
     def milder(self, form: Form, error: ModelError) -> Form | None:
         """The form without what an endpoint has just refused."""
         return without_refused(form, said_in(error))
 
-    def reply(
-        self, known: Callable[[], set[str]], message_id: str, cap: int, shown: Shown, form: Form
-    ) -> Reply:
+    def reply(self, said: Assembly, form: Form) -> Reply:
         """A new attempt at an answer."""
-        return Reply(known, message_id, cap, shown, form.origin + WIRE, self._reported)
+        return Reply(said, form.origin + WIRE, self._reported)
 
     def _piece(self, form: Form, message: Message) -> Piece:
         return write(form, message, signs=self._signs)

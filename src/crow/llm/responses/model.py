@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, Unpack
 
@@ -12,9 +12,9 @@ from crow.core.errors import ModelError
 from crow.core.messages import Message
 from crow.core.ports import Request
 from crow.llm.http import HttpModel, Options
+from crow.llm.http.assembly import Assembly
 from crow.llm.http.encoding import CACHE_BYTES, Encoder, Piece, encode_clean
 from crow.llm.http.form import Form, said_in
-from crow.llm.http.splice import Shown
 from crow.llm.models.info import UNKNOWN, ModelInfo
 from crow.llm.responses.items import WIRE
 from crow.llm.responses.params import REASONING, in_words_of_responses, tools_of
@@ -94,7 +94,7 @@ class ResponsesWire:
         self._info = info
         self._role = role
         self._cache_key = cache_key
-        self._encoder = Encoder(self._piece, limit=limit)
+        self.encoder = Encoder(self._piece, limit=limit)
 
     def path(self, model: str) -> str:
         """What stands behind the base URL."""
@@ -118,17 +118,9 @@ class ResponsesWire:
         start = encode_clean({**head, **in_words_of_responses(params, form, self._info)})[:-1]
         tools = b""
         if request.tools:
-            tools = b',"tools":' + self._encoder.tools(request.tools, tools_of)
-        items = self._encoder.messages(request.messages, request.session_id, form)
+            tools = b',"tools":' + self.encoder.tools(request.tools, tools_of)
+        items = self.encoder.messages(request.messages, request.session_id, form)
         return b"".join((start, tools, b',"input":[', items, b"]}"))
-
-    def ids(self, request: Request) -> set[str]:
-        """The ids of all calls in a request's messages."""
-        return self._encoder.ids(request.session_id, request.messages)
-
-    def images(self, request: Request) -> set[int]:
-        """Hashes of the images in a request's messages."""
-        return self._encoder.images(request.session_id)
 
     def milder(self, form: Form, error: ModelError) -> Form | None:
         """The form without what an endpoint has just refused of `REFUSALS`."""
@@ -142,11 +134,9 @@ class ResponsesWire:
                 return replace(form, without=form.without | {name})
         return None
 
-    def reply(
-        self, known: Callable[[], set[str]], message_id: str, cap: int, shown: Shown, form: Form
-    ) -> Reply:
+    def reply(self, said: Assembly, form: Form) -> Reply:
         """A new attempt at an answer."""
-        return Reply(known, message_id, cap, shown, form.origin + WIRE)
+        return Reply(said, form.origin + WIRE)
 
     def _piece(self, form: Form, message: Message) -> Piece:
         """The items that a message becomes."""

@@ -10,7 +10,6 @@ from crow.core.messages import Usage
 from crow.core.ports import Completion, Delta, FinishReason
 from crow.llm.http.assembly import Assembly
 from crow.llm.http.faults import error_of_event
-from crow.llm.http.splice import Shown
 from crow.llm.http.text import clean_value, is_array, is_object
 from crow.llm.http.toolcalls import CUT_OFF
 from crow.llm.http.usage import usage_of
@@ -37,8 +36,7 @@ Take: TypeAlias = "Callable[[Reply, dict[str, Any], list[Delta]], None]"
 class Reply:
     """One attempt at an answer, as `crow.llm.http.wire.Reply` has it.
 
-    ``known`` gives the ids of the calls that the conversation holds already. ``origin`` names
-    endpoint and model in the items that they get back.
+    ``origin`` names endpoint and model in the items that they get back.
     """
 
     __slots__ = (
@@ -46,21 +44,14 @@ class Reply:
         "_origin",
         "_refused",
         "_response",
-        "_said",
         "_seen",
         "_thinks",
         "complete",
+        "said",
     )
 
-    def __init__(
-        self,
-        known: Callable[[], set[str]],
-        message_id: str,
-        cap: int,
-        shown: Shown,
-        origin: str = "",
-    ) -> None:
-        self._said = Assembly(known, message_id, cap, shown)
+    def __init__(self, said: Assembly, origin: str) -> None:
+        self.said = said
         self._origin = origin
         self._items: dict[Any, Any] = {}
         self._response: dict[str, Any] = {}
@@ -75,14 +66,9 @@ class Reply:
         return self.complete
 
     @property
-    def overflowed(self) -> bool:
-        """True where the reply is longer than it may be."""
-        return self._said.overflowed
-
-    @property
     def said_nothing(self) -> bool:
         """True where nothing at all came."""
-        return self._said.is_empty and not (self.complete or self._seen)
+        return self.said.is_empty and not (self.complete or self._seen)
 
     def take(self, event: dict[str, Any], deltas: list[Delta]) -> None:
         """Add one event; what it shows goes to ``deltas``. Raises `ModelError` for an error."""
@@ -96,18 +82,18 @@ class Reply:
 
     def end(self, deltas: list[Delta]) -> None:
         """Show what was held back. Raises `ModelError` where the reply has no end."""
-        if not (self.complete or self.overflowed):
+        if not (self.complete or self.said.overflowed):
             raise ModelError("broke off before it said how its answer ends", kind="network")
-        self._said.end(deltas)
+        self.said.end(deltas)
 
     def completion(self) -> Completion:
         """The whole answer; its calls are marked where it was cut off."""
         finish = self._finish_reason()
-        calls = self._said.calls(CUT_OFF if finish != "stop" else None)
+        calls = self.said.calls(CUT_OFF if finish != "stop" else None)
         return Completion(
-            text=self._said.text,
+            text=self.said.text,
             calls=calls,
-            reasoning=self._said.reasoning,
+            reasoning=self.said.reasoning,
             finish="tool_calls" if calls and finish == "stop" else finish,
             usage=self.usage,
             model=str(self._response.get("model") or ""),
@@ -118,10 +104,6 @@ class Reply:
     def usage(self) -> Usage | None:
         """The tokens, where the endpoint told."""
         return usage_of(self._response.get("usage"))
-
-    def remember(self, shown: Shown) -> None:
-        """Keep what was shown of this attempt, which broke off."""
-        self._said.remember(shown)
 
     def _take_text(self, event: dict[str, Any], deltas: list[Delta]) -> None:
         if (text := event.get("delta")) and isinstance(text, str):
@@ -134,9 +116,9 @@ class Reply:
     def _say(self, place: Any, text: str, deltas: list[Delta]) -> None:
         if not self._seen.get(place):
             self._seen[place] = "text"
-            if self._said.text:
+            if self.said.text:
                 text = BETWEEN + text
-        self._said.say(text, deltas)
+        self.said.say(text, deltas)
 
     def _take_thought(self, event: dict[str, Any], deltas: list[Delta]) -> None:
         place, text = event.get("output_index"), event.get("delta")
@@ -150,10 +132,10 @@ class Reply:
         self._thinks = False
 
     def _think(self, text: str, deltas: list[Delta]) -> None:
-        if not self._thinks and self._said.reasoning:
+        if not self._thinks and self.said.reasoning:
             text = BETWEEN + text
         self._thinks = True
-        self._said.think(text, deltas)
+        self.said.think(text, deltas)
 
     def _take_arguments(self, event: dict[str, Any], deltas: list[Delta]) -> None:
         place = event.get("output_index")
@@ -161,7 +143,7 @@ class Reply:
         self._call(place, deltas, arguments=event.get("delta"))
 
     def _call(self, place: Any, deltas: list[Delta], **function: Any) -> None:
-        self._said.call([{"index": place, "function": function}], deltas)
+        self.said.call([{"index": place, "function": function}], deltas)
 
     def _begin_item(self, event: dict[str, Any], deltas: list[Delta]) -> None:
         place, item = event.get("output_index"), event.get("item")
@@ -170,9 +152,7 @@ class Reply:
         self._seen[place] = ""
         if item.get("type") == "function_call":
             named = {"name": item.get("name")}
-            self._said.call(
-                [{"index": place, "id": item.get("call_id"), "function": named}], deltas
-            )
+            self.said.call([{"index": place, "id": item.get("call_id"), "function": named}], deltas)
 
     def _end_item(self, event: dict[str, Any], deltas: list[Delta]) -> None:
         """Keep an item, and show it where nothing of it came in pieces."""
@@ -224,7 +204,7 @@ class Reply:
             raise error
 
     def _finish_reason(self) -> FinishReason:
-        if self.overflowed:
+        if self.said.overflowed:
             return "length"
         details = self._response.get("incomplete_details")
         reason = details.get("reason") if is_object(details) else None
@@ -239,7 +219,7 @@ class Reply:
             return {}
         items = [self._items[place] for place in sorted(self._items, key=_place)]
         opaque: dict[str, Any] = {"output_items": clean_value(items), "origin": self._origin}
-        if reasoning := self._said.reasoning:
+        if reasoning := self.said.reasoning:
             opaque["reasoning_content"] = reasoning
         return opaque
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from crow.core.frozen import frozen
 from crow.project.elsewhere.files import LARGEST, Table, read
+from crow.project.files import reason
 
 Kind = Literal["instructions", "commands", "command", "skills", "agent", "server", "left out"]
 READ_ONLY = ("Edit", "Write", "NotebookEdit")
@@ -110,8 +111,3 @@ class Things:
             return read(path), []
         except (OSError, ValueError) as error:
             return {}, [self.left(path, "settings", f"it cannot be read: {reason(error)}")]
-
-
-def reason(error: Exception) -> str:
-    """Why something cannot be read, in a line."""
-    return " ".join(str(getattr(error, "strerror", None) or error).split())

@@ -27,7 +27,7 @@ from typing import Any, NoReturn
 GROUPS = ("crow.extensions", "crow.extensions.judge", "crow.extensions.on_request")
 IMPORTED = """
 anyio._backends._asyncio apsw concurrent.futures.thread crow.app crow.app.models crow.cli.ask
-crow.cli.chat crow.cli.jsonl crow.cli.plain crow.cli.proposal crow.cli.run crow.cli.stored
+crow.cli.chat crow.cli.jsonl crow.cli.plain_chat crow.cli.call_preview crow.cli.run crow.cli.session_lookup
 crow.extensions.mcp.description crow.extensions.permissions.permissions
 crow.extensions.permissions.shell.shfmt crow.extensions.permissions.suggestion
 crow.extensions.persistence.history crow.extensions.prompt_cache.culprit

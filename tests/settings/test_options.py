@@ -11,7 +11,7 @@ import pytest
 
 from crow.annotations.options import documented, options_of
 from crow.app import build, complaints
-from crow.cli.setting import Row, rows
+from crow.cli.setting_rows import Row, rows
 from crow.core.errors import ExtensionError
 from crow.entry_points import entry_points
 from crow.project.trust import trust

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def declare(parser: Parser) -> None:
     """The options of ``crow acp``."""
-    from crow.cli.listening import declare_listening
+    from crow.cli.acp_listen import declare_listening
     from crow.cli.options import declare_agent, seconds
 
     declare_agent(parser)
@@ -64,7 +64,7 @@ def main(options: argparse.Namespace, out: Output) -> int:
     if options.command:
         raise UsageError(f"{options.command[0]!r} is no option; an agent's command is for --proxy")
     if options.listen is not None:
-        from crow.cli.listening import listen
+        from crow.cli.acp_listen import listen
 
         return listen(options, lambda: build(options, out), offer_of(options), out)
     if (options.token, options.token_file, options.node_url) != (None, None, None):

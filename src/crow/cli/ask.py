@@ -102,7 +102,7 @@ class Asker:
             out.line(f"    {line}")
         if len(lines) > SHOWN_LINES:
             out.line(f"    … and {len(lines) - SHOWN_LINES} more lines", "dim")
-        from crow.cli.proposal import proposal
+        from crow.cli.call_preview import proposal
 
         for line, styles in proposal(request):
             out.raw(f"    {out.styled(line, *styles)}")

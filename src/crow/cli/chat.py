@@ -17,11 +17,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crow.cli.answering import CUT_OFF, INTERRUPTED, SUCCESSES, idle
 from crow.cli.ask import leaves
-from crow.cli.conversing import Conversing, held, model_of, offer_leaving
-from crow.cli.extras import Extras
-from crow.cli.opening import CHOOSE, check_session, declare_session, session_of
+from crow.cli.extension_widgets import Extras
+from crow.cli.line_client import counted
+from crow.cli.memory import is_to_remember, remember
 from crow.cli.options import (
     agent_of,
     declare_agent,
@@ -35,14 +34,15 @@ from crow.cli.options import (
 )
 from crow.cli.output import Output
 from crow.cli.parser import Parser
-from crow.cli.remembering import is_to_remember, remember
-from crow.cli.view import counted
+from crow.cli.prompt_run import CUT_OFF, INTERRUPTED, SUCCESSES, idle
+from crow.cli.session_control import Conversing, held, model_of, offer_leaving
+from crow.cli.session_options import CHOOSE, check_session, declare_session, session_of
 from crow.core.ports import Question
 from crow.keys import INITIAL_PROMPT
 from crow.project.home import state_directory
 
 if TYPE_CHECKING:
-    from crow.cli.desk import Desk
+    from crow.cli.session_commands import Desk
     from crow.core.agent import Agent
     from crow.core.session import Reply, Session
     from crow.settings import Settings
@@ -98,10 +98,10 @@ def typed_ahead() -> Generator[str]:
 async def chat(options: argparse.Namespace, out: Output, typed: str = "") -> int:
     """Answer prompt after prompt."""
     if is_plain(options):
-        from crow.cli import plain
+        from crow.cli import plain_chat
 
         settings, agent = prepared(options, out)
-        await plain.talk(agent, options, settings, out)
+        await plain_chat.talk(agent, options, settings, out)
         return 0
     talk = Talk(options, out)
     talk.terminal.type(typed)
@@ -221,7 +221,7 @@ class Talk:
 
     def _desk(self, tab: Tab, session: Session) -> Desk:
         """What the person can do with sessions."""
-        from crow.cli.desk import DESK, Desk, Own
+        from crow.cli.session_commands import DESK, Desk, Own
 
         async def shows(another: Session, tells: bool) -> None:
             conversing = attach(tab, self.agent, another, self.settings)
@@ -261,8 +261,8 @@ class Talk:
         """Let the person choose which session to go on with, if they want to; else a new one."""
         if self.options.resume != CHOOSE:
             return
-        from crow.cli.choosing import choose_session
-        from crow.cli.stored import stored
+        from crow.cli.pickers import choose_session
+        from crow.cli.session_lookup import stored
 
         cwd = str(directory(self.options))
         self.options.resume = await choose_session(stored(self.agent), cwd, tab)

@@ -20,13 +20,13 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, cast
 
 from crow._version import __version__
-from crow.cli.answering import idle
 from crow.cli.explain import ORDER, Called, calls_of, table
 from crow.cli.interrupt import run_async
 from crow.cli.options import agent_of, declare_agent, settings_of, tell_problems
 from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such
-from crow.cli.stored import able, stored, whole_id
+from crow.cli.prompt_run import idle
+from crow.cli.session_lookup import able, stored, whole_id
 from crow.core.errors import CrowError, ModelError
 from crow.core.events import TextDelta
 from crow.core.messages import is_prompt

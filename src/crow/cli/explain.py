@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from crow.cli.handlers import handlers_of, where
+from crow.cli.hook_sources import handlers_of, where
 from crow.cli.interrupt import run_async
 from crow.cli.options import directory
 from crow.cli.output import Output
 from crow.cli.parser import UsageError
-from crow.cli.stored import able, stored, whole_id
+from crow.cli.session_lookup import able, stored, whole_id
 from crow.core.agent import Agent
 from crow.core.errors import SessionError
 from crow.core.session import Store

@@ -12,13 +12,13 @@ from typing import Any, cast
 from crow.annotations.options import options_of
 from crow.cli.explain import table
 from crow.cli.ext_packages import packages, same
-from crow.cli.handlers import where
+from crow.cli.hook_sources import where
 from crow.cli.interrupt import run_async
+from crow.cli.line_client import counted
 from crow.cli.output import Output
 from crow.cli.parser import UsageError, no_such
-from crow.cli.setting import Row, refused_by, rows
-from crow.cli.stored import able, stored
-from crow.cli.view import counted
+from crow.cli.session_lookup import able, stored
+from crow.cli.setting_rows import Row, refused_by, rows
 from crow.core.agent import Agent
 from crow.core.errors import SessionError
 from crow.core.extensions import Found

@@ -65,7 +65,7 @@ def main(options: argparse.Namespace, out: Output) -> int:
     """Run ``crow mcp``."""
     act = ACTIONS.get(options.action)
     if act is None:
-        from crow.cli.elsewhere import action
+        from crow.cli.migration_hints import action
 
         unknown = f"{no_such('action', options.action, ACTIONS)} (crow mcp --help)"
         raise UsageError(action("mcp", options.action) or unknown)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crow.cli.habits import (
+from crow.cli.claude_options import (
     choose_tools,
     declare_habits,
     flags_of,
@@ -213,7 +213,7 @@ def tell_problems(settings: Settings, agent: Agent, out: Output) -> None:
         out.error(text)
         live_of(agent).told.add(text)
     if settings.passed_over or settings.claude_model or settings.fallback_model:
-        from crow.cli.left import news
+        from crow.cli.ignored_settings import news
 
         for text in news(settings):
             out.note(text)

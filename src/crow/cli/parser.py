@@ -128,7 +128,7 @@ class Parser(argparse.ArgumentParser):
         names = (word.partition("=")[0] for word in argv[:end] if word.startswith("-"))
         if not self.takes_sessions or all(name in known for name in names):
             return argv
-        from crow.cli.elsewhere import taken
+        from crow.cli.migration_hints import taken
 
         left, self.notes, wrong = taken(argv[:end], known)
         if wrong:

@@ -17,11 +17,10 @@ from contextlib import redirect_stdout
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from crow.cli.answering import DONE, INTERRUPTED, answered, conclude, refuse_unknown
 from crow.cli.ask import Asker, somebody_is_there
-from crow.cli.habits import swallower
+from crow.cli.claude_options import swallower
 from crow.cli.interrupt import Interrupts
-from crow.cli.opening import check_session, declare_session, session_of
+from crow.cli.line_client import View
 from crow.cli.options import (
     agent_of,
     declare_agent,
@@ -35,8 +34,9 @@ from crow.cli.options import (
 )
 from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError
-from crow.cli.piped import attached, piped_prompt
-from crow.cli.view import View
+from crow.cli.prompt_run import DONE, INTERRUPTED, answered, conclude, refuse_unknown
+from crow.cli.session_options import check_session, declare_session, session_of
+from crow.cli.stdin import attached, piped_prompt
 from crow.core.errors import CrowError
 from crow.keys import STRUCTURED_OUTPUT
 
@@ -151,7 +151,7 @@ def main(options: argparse.Namespace, out: Output) -> int:
 def start(options: argparse.Namespace, settings: Settings, prompt: str | None, out: Output) -> int:
     """Answer in the form that is wanted; the exit status."""
     if not options.init_only and is_looked_at(options, out):
-        from crow.cli.shown import ShownRun
+        from crow.cli.terminal_run import ShownRun
 
         return asyncio.run(ShownRun(options, settings, prompt or "", out).run())
     with redirect_stdout(sys.stdout if options.form == "text" else sys.stderr):

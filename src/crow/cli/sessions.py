@@ -26,11 +26,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crow.cli.interrupt import run_async
+from crow.cli.line_client import View, counted
 from crow.cli.options import agent_of, declare_place, directory, settings_of
 from crow.cli.output import Output, Style
 from crow.cli.parser import Parser, UsageError, no_such
-from crow.cli.stored import able, stored, whole_id
-from crow.cli.view import View, counted
+from crow.cli.session_lookup import able, stored, whole_id
 from crow.core.errors import SessionError
 from crow.core.events import UserMessage
 from crow.core.messages import text_of
@@ -118,13 +118,13 @@ async def act(options: argparse.Namespace, out: Output) -> int:
             list_present(agent, options, out)
             return 0
         if options.action == "foreign":
-            from crow.cli.importing import list_foreign
+            from crow.cli.session_import import list_foreign
 
             list_foreign(options, out, age)
             return 0
         store = stored(agent)
         if options.action == "rewind":
-            from crow.cli.rewinds import rewind
+            from crow.cli.sessions_rewind import rewind
 
             return await rewind(agent, store, options, out)
         if options.action in ("delete", "export"):
@@ -309,9 +309,9 @@ async def export(agent: Agent, store: Store, options: argparse.Namespace, out: O
 
 async def bring_in(store: Store, options: argparse.Namespace, out: Output) -> None:
     """Store a conversation of elsewhere."""
-    from crow.cli import importing
+    from crow.cli import session_import
 
-    await importing.bring_in(store, options, out)
+    await session_import.bring_in(store, options, out)
 
 
 async def archive(store: Store, options: argparse.Namespace, out: Output) -> None:

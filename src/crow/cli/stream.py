@@ -7,11 +7,11 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from crow.cli.answering import answered, conclude, refuse_unknown
-from crow.cli.habits import sdk_servers
+from crow.cli.claude_options import sdk_servers
 from crow.cli.interrupt import Interrupts
-from crow.cli.opening import session_of
 from crow.cli.options import agent_of, tell_problems
+from crow.cli.prompt_run import answered, conclude, refuse_unknown
+from crow.cli.session_options import session_of
 from crow.core.errors import message_of
 from crow.core.messages import Content, text_of
 from crow.stream_json.client import StreamClient

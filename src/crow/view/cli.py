@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from crow.cli import Output, declare_agent, load_agent
-from crow.cli.stored import able, stored, whole_id
+from crow.cli.session_lookup import able, stored, whole_id
 from crow.core.agent import Agent
 from crow.core.errors import SessionError
 from crow.core.session import SessionInfo, Store

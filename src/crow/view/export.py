@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from crow.cli import Output, UsageError, declare_agent, load_agent
-from crow.cli.stored import able, stored, whole_id
+from crow.cli.session_lookup import able, stored, whole_id
 from crow.core.agent import Agent
 from crow.core.scrub import HIDDEN, spellings
 from crow.view.cli import lines_of

@@ -45,7 +45,7 @@ def main(options: argparse.Namespace, out: Output) -> int:
 async def play(place: Place, out: Output) -> int:
     """Play the prompts, then say where everything is."""
     from crow.cli.demo import hooks
-    from crow.cli.view import View
+    from crow.cli.line_client import View
 
     introduce(place, hooks.__file__, out)
     agent = make_agent(place, out)

@@ -1,0 +1,18 @@
+"""What Cursor has: it is read where it is, or left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crow.cli.migration.row import Row, live
+from crow.project.elsewhere import Place
+from crow.project.elsewhere.cursor import things
+
+
+def rows(place: Place) -> Iterator[Row]:
+    """What becomes of it."""
+    yield from live(things(place), place)
+    for base in (place.project,) if place.project else ():
+        for name in (".cursorrules", ".cursor/rules"):
+            if (base / name).exists():
+                yield Row("rules", "read live", "", place.shown(base / name))

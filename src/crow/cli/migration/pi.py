@@ -1,0 +1,23 @@
+"""What pi has: its model is taken over, the rest is read where it is, or left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crow.cli.migration.row import Row, live, model_row
+from crow.project.elsewhere import Place
+from crow.project.elsewhere.pi import things
+from crow.project.elsewhere.thing import Things
+
+
+def rows(place: Place) -> Iterator[Row]:
+    """What becomes of it."""
+    yield from live(things(place), place)
+    own = place.own("PI_CODING_AGENT_DIR", ".pi/agent")
+    for base, is_project in ((own, False), (place.project, True)):
+        if base is not None:
+            path = (base / ".pi" if is_project else base) / "settings.json"
+            told, _ = Things("pi", is_project).table(path)
+            model, provider = told.get("defaultModel"), told.get("defaultProvider")
+            if isinstance(model, str) and isinstance(provider, str):
+                yield model_row(provider, model, place.shown(path), is_project=is_project)

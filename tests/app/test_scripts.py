@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.app.conftest import Room, write
 
-from crow.app.wanted import summary, wanted
+from crow.app.trust_summary import summary, wanted
 from crow.project.trust import distrust, is_trusted, scripts, trust
 from crow.settings import load
 from crow.testing import call

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from tests.app.conftest import Room, write
 
-from crow.app import build, complaints, live_of
-from crow.app.live import NEVER, NOT_NOW, TRUST
-from crow.app.wanted import wanted
+from crow.app import build, live_of, startup_warnings
+from crow.app.live_settings import NEVER, NOT_NOW, TRUST
+from crow.app.trust_summary import wanted
 from crow.project.trust import distrust, is_refused, is_trusted, refuse, trust
 from crow.settings import load
 from crow.testing import FakeEditor, ScriptedModel, call
@@ -186,7 +186,7 @@ def test_a_project_that_only_denies_wants_nothing(project: Path) -> None:
     write(project / ".claude/settings.json", {"permissions": {"deny": ["Bash"], "ask": ["Edit"]}})
     write(project / ".claude/skills/it/SKILL.md", "---\nname: it\n---\n")
     settings = load(project)
-    assert (settings.trusted, wanted(settings), list(complaints(settings))) == (False, [], [])
+    assert (settings.trusted, wanted(settings), list(startup_warnings(settings))) == (False, [], [])
 
 
 def test_a_file_that_cannot_be_read_is_never_trusted_for_what_it_says_later(project: Path) -> None:

@@ -11,7 +11,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from crow.app.loading import Kind, Source, Sources, files_in, find, in_a_line, load_file, things
+from crow.app.extension_loader import (
+    Kind,
+    Source,
+    Sources,
+    files_in,
+    find,
+    in_a_line,
+    load_file,
+    things,
+)
 from crow.app.models import fallback_models
 from crow.app.plugins import (
     brought_of,

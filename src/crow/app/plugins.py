@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crow.app.loading import in_a_line
+from crow.app.extension_loader import in_a_line
 from crow.app.rules import place_of
 from crow.project.home import state_directory
 from crow.project.plugins import MANIFEST, Plugin, PluginError, installed, is_plugin, listed, read

@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from crow.app.complaints import of_extensions
 from crow.app.composer import UNTRUSTED, Composer, in_a_line
 from crow.app.models import MODEL, keys_of, models_of, secrets_of
+from crow.app.startup_warnings import of_extensions
 from crow.core.agent import Agent
 from crow.core.errors import CrowError
 from crow.core.extensions import make

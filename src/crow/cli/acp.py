@@ -131,13 +131,13 @@ def build(options: argparse.Namespace, out: Output) -> Agent:
 
     Each session tells its user what there is to complain of in its own project.
     """
-    from crow.app import complaints
+    from crow.app import startup_warnings
     from crow.cli.options import agent_of, refuse_unread, settings_of
 
     settings = settings_of(options)
     if options.proxy:
         refuse_unread(settings)
     agent = agent_of(options, settings)
-    for text in complaints(settings, agent):
+    for text in startup_warnings(settings, agent):
         out.error(text)
     return agent

@@ -207,9 +207,9 @@ def check_rules(options: argparse.Namespace, agent: Agent) -> None:
 
 def tell_problems(settings: Settings, agent: Agent, out: Output) -> None:
     """Say what is wrong in the settings, and which extensions are broken; sessions do not again."""
-    from crow.app import complaints, live_of
+    from crow.app import live_of, startup_warnings
 
-    for text in complaints(settings, agent):
+    for text in startup_warnings(settings, agent):
         out.error(text)
         live_of(agent).told.add(text)
     if settings.passed_over or settings.claude_model or settings.fallback_model:

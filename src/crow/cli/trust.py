@@ -77,7 +77,7 @@ def decide(project: Path, options: argparse.Namespace, out: Output) -> int:
 
 def show(project: Path, out: Output) -> None:
     """What would run, and the files that say so."""
-    from crow.app.wanted import wanted
+    from crow.app.trust_summary import wanted
     from crow.settings import load
 
     lines = wanted(load(project))

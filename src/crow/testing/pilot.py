@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
-from crow.app.complaints import unknown_extensions
+from crow.app.startup_warnings import unknown_extensions
 from crow.core.errors import ExtensionError, nearest
 from crow.core.events import ToolEnded, ToolStarted
 from crow.core.hooks.context import Context

@@ -17,7 +17,7 @@ from typing import Any
 
 from crow.app import build
 from crow.app.composer import Composer
-from crow.app.loading import OWN_NAME, find, things
+from crow.app.extension_loader import OWN_NAME, find, things
 from crow.cli.ext_check.finding import Finding
 from crow.cli.ext_check.harness import Player, Warnings, concerns
 from crow.cli.ext_check.leaks import around, end, left, settled

@@ -27,7 +27,7 @@ from hypothesis.reporting import with_reporter
 
 from crow.app import build
 from crow.app.composer import Composer
-from crow.app.loading import find
+from crow.app.extension_loader import find
 from crow.cli.ext_check.finding import Finding
 from crow.cli.ext_check.harness import Act, Player, Warnings, concerns
 from crow.cli.ext_check.leaks import UNDO, around, end, left, settled

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from crow.app.loading import is_extension
+from crow.app.extension_loader import is_extension
 from crow.project.frontmatter import FrontMatter
 from crow.project.trust import (
     FOREIGN,

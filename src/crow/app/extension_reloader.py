@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from crow.app.composer import FOLDER, UNTRUSTED, Composer
-from crow.app.loading import (
+from crow.app.extension_loader import (
     Kind,
     Source,
     Sources,

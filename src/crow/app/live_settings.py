@@ -11,11 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crow.app.complaints import of_settings, of_trust
-from crow.app.loading import Sources
+from crow.app.extension_loader import Sources
 from crow.app.plugins import plugins_of
 from crow.app.session_settings import NAME, SessionSettings, ground_of
 from crow.app.settings_updater import Applied, SettingsUpdater
+from crow.app.startup_warnings import of_settings, of_trust
 from crow.core.agent import Agent
 from crow.core.catalog import Command
 from crow.core.events import ConfigChanged
@@ -84,7 +84,7 @@ class LiveSettings:
 
     async def reload(self, ctx: CommandContext) -> Answer:
         """Use everything that has changed of the extensions."""
-        from crow.app.reloading import Reloading
+        from crow.app.extension_reloader import Reloading
 
         held = ground_of(ctx.session)
         settings = self.settings if held is None else held.settings
@@ -104,8 +104,8 @@ class LiveSettings:
 
     def proposals(self) -> Proposals:
         """What puts extensions into use while the agent works."""
-        from crow.app.proposed import Proposed
-        from crow.app.reloading import Reloading
+        from crow.app.extension_reloader import Reloading
+        from crow.app.proposals import Proposed
 
         agent, sources = self.updater.agent, self.sources
         return Proposed(lambda: Reloading(agent, self.settings, sources))
@@ -151,7 +151,7 @@ class LiveSettings:
 
     async def _reload(self, ctx: RunContext, held: SessionSettings) -> None:
         """Use what the user has changed of their extensions, unless another session is at work."""
-        from crow.app.reloading import Reloading
+        from crow.app.extension_reloader import Reloading
 
         reloading = Reloading(self.updater.agent, held.settings, self.sources)
         if reloading.is_busy(ctx.session):
@@ -388,7 +388,7 @@ def wanted_of(settings: Settings) -> list[str]:
     """What the project would run or change, were it trusted; nothing where it is."""
     if settings.trusted:
         return []
-    from crow.app.wanted import wanted
+    from crow.app.trust_summary import wanted
 
     return wanted(settings)
 

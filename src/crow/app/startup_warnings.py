@@ -15,7 +15,7 @@ from crow.settings import Settings
 UNREAD = "the rules of a settings file are not known, so every call is asked about"
 
 
-def complaints(settings: Settings, agent: Agent | None = None) -> Iterator[str]:
+def startup_warnings(settings: Settings, agent: Agent | None = None) -> Iterator[str]:
     """What a person should know before the first prompt, one line each."""
     yield from of_settings(settings)
     yield from plugins_of(settings)[1]
@@ -46,7 +46,7 @@ def of_trust(settings: Settings) -> Iterator[str]:
     """What is left out for want of trust, in a line."""
     if settings.trusted:
         return
-    from crow.app.wanted import summary
+    from crow.app.trust_summary import summary
 
     if left_out := summary(settings):
         yield f"the project is not trusted, so these are left out: {left_out} (crow trust)"

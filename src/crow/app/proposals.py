@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from crow.app.composer import FOLDER
-from crow.app.reloading import Reloading
+from crow.app.extension_reloader import Reloading
 from crow.core.extensions import Found
 from crow.core.session import Session
 from crow.entry_points import OURS, entry_points

@@ -41,7 +41,7 @@ from crow.acp.mcp_servers import McpServers
 from crow.acp.prompts import is_command
 from crow.acp.providers import Providers
 from crow.acp.session_access import PEN, SessionAccess, SoleClient, is_taken_over
-from crow.acp.stored import StoredSessions
+from crow.acp.stored_sessions import StoredSessions
 from crow.acp.trace_context import note_trace
 from crow.acp.turn import answer, explain, is_unconfigured, title_of
 from crow.acp.versions import Version, version_spoken
@@ -298,7 +298,7 @@ class AcpAgent:
                 editor.post(editor.projection.commands())
             session.spawn(self._look_for_models())
             if editor.goes_on and self.access.has(session, editor):
-                from crow.acp.go_on import go_on
+                from crow.acp.resume_turn import go_on
 
                 going = asyncio.create_task(go_on(self.agent, session, editor))
                 self.connection.tasks.add(going)

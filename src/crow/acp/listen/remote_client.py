@@ -12,9 +12,9 @@ from crow.acp.connection import Connection, Methods
 from crow.acp.dispatch import Dispatcher
 from crow.acp.initialize import PRESUMED, AgentCapabilities, initialize
 from crow.acp.jsonrpc import Message
-from crow.acp.listen.elsewhere import Elsewhere
 from crow.acp.listen.forward import with_home
-from crow.acp.listen.neighbour import Neighbour
+from crow.acp.listen.peer_node import Neighbour
+from crow.acp.listen.remote_sessions import Elsewhere
 from crow.acp.listen.session_pool import SharedAccess
 from crow.acp.send_queue import MessageSink
 

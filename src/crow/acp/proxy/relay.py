@@ -23,12 +23,12 @@ from crow.acp.jsonrpc import (
     notification,
     success,
 )
+from crow.acp.proxy.endpoint import CANCEL_REQUEST, Judgement, Side
 from crow.acp.proxy.line import Line, is_answer, parse, understood, unjudgeable, unread
 from crow.acp.proxy.options import CANCELLED as NOBODY
 from crow.acp.proxy.options import allowed, kind_chosen, refused
 from crow.acp.proxy.peers import Peer
 from crow.acp.proxy.session import GuardedSession, ProxyClient, Verdict
-from crow.acp.proxy.side import CANCEL_REQUEST, Judgement, Side
 from crow.acp.proxy.tool_names import ForeignCall, calls_of, requested
 from crow.core.agent import Agent
 

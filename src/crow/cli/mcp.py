@@ -101,7 +101,7 @@ def _list(options: argparse.Namespace, out: Output) -> int:
 
 
 def _row(server: Server) -> dict[str, str]:
-    from crow.extensions.mcp.auth.person import NEEDED
+    from crow.extensions.mcp.auth.sign_in import NEEDED
 
     told = server.description
     state = "needs sign-in" if server.error.startswith(NEEDED) else server.state
@@ -208,7 +208,7 @@ def _only(servers: list[Server], options: argparse.Namespace, out: Output) -> Se
 
 
 def _logout(options: argparse.Namespace, out: Output) -> int:
-    from crow.extensions.mcp.auth.vault import Vault, key_of
+    from crow.extensions.mcp.auth.credential_store import Vault, key_of
 
     _, hook = hook_of(options, out)
     urls = [each.url for each in hook.described() if each.name == options.name]

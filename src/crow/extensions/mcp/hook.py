@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from crow.extensions.mcp.claude import ClaudeServers
     from crow.extensions.mcp.definitions import Definitions
     from crow.extensions.mcp.description import Description, DescriptionError
-    from crow.extensions.mcp.own import OwnServers
     from crow.extensions.mcp.server import KnownWays
     from crow.extensions.mcp.servers import Servers
+    from crow.extensions.mcp.session_servers import OwnServers
     from crow.project import Brought
 
 KEY = "mcp.servers"
@@ -255,13 +255,13 @@ class McpHook:
         ``described`` are descriptions by name, of the file ``source``; ``may_have`` says which
         of their tools there are. Nothing here asks whether its user trusts that.
         """
-        from crow.extensions.mcp.own import OwnServers
+        from crow.extensions.mcp.session_servers import OwnServers
 
         only = {n: it for n, it in described.items() if self.only is None or n in self.only}
         return OwnServers(self._started, self._is_patient, only, source, may_have)
 
     def _started(self, ctx: SessionContext, found: Mapping[str, Description]) -> Servers:
-        from crow.extensions.mcp.auth.vault import Vault
+        from crow.extensions.mcp.auth.credential_store import Vault
         from crow.extensions.mcp.definitions import Definitions
         from crow.extensions.mcp.servers import Servers
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from crow.extensions.mcp.auth.person import Person
-    from crow.extensions.mcp.auth.vault import Vault
+    from crow.extensions.mcp.auth.credential_store import Vault
+    from crow.extensions.mcp.auth.sign_in import Person
     from crow.extensions.mcp.description import Description
     from crow.extensions.mcp.limits import Limits
-    from crow.extensions.mcp.ways import Way
+    from crow.extensions.mcp.negotiation import Way
     from crow.keys import Launcher
     from crow.process import ProcessReaper
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from crow import Context, ToolEnvironment
 from crow.extensions.mcp.auth.browser import open_page
-from crow.extensions.mcp.auth.person import Person, SignInNeeded, needed
+from crow.extensions.mcp.auth.browser_sign_in import Seated
+from crow.extensions.mcp.auth.credential_store import Vault
 from crow.extensions.mcp.auth.redirect import Listener
-from crow.extensions.mcp.auth.seated import Seated
-from crow.extensions.mcp.auth.vault import Vault
-from crow.extensions.mcp.calling import Pulse, answered
+from crow.extensions.mcp.auth.sign_in import Person, SignInNeeded, needed
+from crow.extensions.mcp.call_timeout import Pulse, answered
 from crow.extensions.mcp.definitions import Definitions
 from crow.extensions.mcp.description import Description
 from crow.extensions.mcp.elicitation import elicit
@@ -30,8 +30,8 @@ from crow.process import ProcessReaper
 if TYPE_CHECKING:
     from mcp.types import CallToolResult, GetPromptResult, Prompt, ReadResourceResult
 
-    from crow.extensions.mcp.link import Link
-    from crow.extensions.mcp.ways import Way
+    from crow.extensions.mcp.connection import Link
+    from crow.extensions.mcp.negotiation import Way
     from crow.keys import Launcher
 
     KnownWays = dict[tuple[str, ...], Way]
@@ -121,7 +121,7 @@ class Server:
             self._wanted.set()
 
     async def _live(self) -> None:
-        await asyncio.to_thread(import_module, "crow.extensions.mcp.link")
+        await asyncio.to_thread(import_module, "crow.extensions.mcp.connection")
         while True:
             was_up = await self._connect()
             if not was_up or self._deaths > EAGER:
@@ -137,7 +137,7 @@ class Server:
 
     async def _connect(self) -> bool:
         """Connect, and stay until the connection ends; True where it was up."""
-        from crow.extensions.mcp.link import opened
+        from crow.extensions.mcp.connection import opened
 
         failure = Failure()
         loop = asyncio.get_running_loop()

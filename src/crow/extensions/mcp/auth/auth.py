@@ -17,11 +17,11 @@ from mcp.client.auth import OAuthFlowError
 from mcp.shared.auth import OAuthMetadata
 
 from crow.extensions.mcp.auth import challenge
+from crow.extensions.mcp.auth.credential_store import key_of
 from crow.extensions.mcp.auth.options import OAuth, is_inside, is_loopback
-from crow.extensions.mcp.auth.person import Person, SignInNeeded, needed
 from crow.extensions.mcp.auth.provider import REFUSED, ClientRefused, Provider, machine_of
+from crow.extensions.mcp.auth.sign_in import Person, SignInNeeded, needed
 from crow.extensions.mcp.auth.storage import Storage
-from crow.extensions.mcp.auth.vault import key_of
 from crow.extensions.mcp.failure import without_secrets
 from crow.extensions.mcp.web import bounded_client
 

@@ -28,7 +28,7 @@ from crow.extensions.mcp.failure import plain
 
 if TYPE_CHECKING:
     from crow.extensions.mcp.auth.options import OAuth
-    from crow.extensions.mcp.auth.person import Person
+    from crow.extensions.mcp.auth.sign_in import Person
     from crow.extensions.mcp.auth.storage import Storage
 
 Send = Callable[[httpx2.Request], Awaitable[httpx2.Response]]

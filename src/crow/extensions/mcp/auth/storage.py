@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mcp.client.auth.oauth2 import OAuthContext
     from pydantic import BaseModel
 
-    from crow.extensions.mcp.auth.vault import Entry, Vault
+    from crow.extensions.mcp.auth.credential_store import Entry, Vault
 
 CLIENT, TOKENS, EXPIRES = "client", "tokens", "expires_at"
 ISSUER, SERVER, RESOURCE, DOUBTED = "issuer", "authorization_server", "resource", "doubted"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from crow.extensions.mcp.auth.person import Redirected
 from crow.extensions.mcp.auth.redirect import Listener
+from crow.extensions.mcp.auth.sign_in import Redirected
 
 PATIENCE = 600.0
 """Seconds that a person may take for signing in."""

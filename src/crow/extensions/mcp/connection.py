@@ -59,9 +59,9 @@ from crow.extensions.mcp.failure import (
     without_secrets,
 )
 from crow.extensions.mcp.limits import ENTRIES, PAGES
-from crow.extensions.mcp.sieve import Told, sieved
+from crow.extensions.mcp.negotiation import Way, first_way, other_way
+from crow.extensions.mcp.response_filter import Told, sieved
 from crow.extensions.mcp.stdio import process_streams
-from crow.extensions.mcp.ways import Way, first_way, other_way
 from crow.extensions.mcp.web import http_streams, sse_streams
 
 if TYPE_CHECKING:

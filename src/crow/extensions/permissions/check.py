@@ -15,9 +15,9 @@ from typing import Any, cast
 from crow.extensions.permissions.decision import Decision
 from crow.extensions.permissions.paths.disk import LocalDisk
 from crow.extensions.permissions.permissions import Permissions
+from crow.extensions.permissions.rule_text import Written
 from crow.extensions.permissions.rules.rule import SHAPE, tool_name
 from crow.extensions.permissions.shell.shfmt import SecondOpinion
-from crow.extensions.permissions.written import Written
 
 Json = dict[str, Any]
 PLACEHOLDER = re.compile(r"(?<!\$)\{(CWD|HOME|TMP)\}")

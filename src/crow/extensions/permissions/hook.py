@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from crow import Agent, ProjectSettings, Session
     from crow.extensions.permissions.decision import Decision
     from crow.extensions.permissions.permissions import Permissions
-    from crow.extensions.permissions.written import Written
+    from crow.extensions.permissions.rule_text import Written
 
 Behaviour = Literal["allow", "ask", "deny"]
 Save = Callable[[str, Behaviour], "Awaitable[None] | None"]
@@ -107,7 +107,7 @@ class PermissionsHook:
     @classmethod
     def options_from(cls, settings: ProjectSettings, own: Mapping[str, Any]) -> dict[str, Any]:
         """The options, with the rules of all settings."""
-        from crow.extensions.permissions.written import Written
+        from crow.extensions.permissions.rule_text import Written
 
         rules = settings.rules
         limits = Limits(
@@ -206,7 +206,7 @@ class PermissionsHook:
 
     def sources_of(self, rule: str | None) -> tuple[str, ...]:
         """The settings files in which a rule stands."""
-        from crow.extensions.permissions.written import Written
+        from crow.extensions.permissions.rule_text import Written
 
         given = (each for name in ("deny", "ask", "allow") for each in self.written(name))
         written = (Written(each) if isinstance(each, str) else each for each in given)

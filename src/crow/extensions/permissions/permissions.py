@@ -21,8 +21,9 @@ from crow.extensions.permissions.paths.arguments import (
 from crow.extensions.permissions.paths.disk import Disk, LocalDisk, place
 from crow.extensions.permissions.paths.files import Files, Finding
 from crow.extensions.permissions.programs.lookup import Lookup
+from crow.extensions.permissions.rule_text import Written
 from crow.extensions.permissions.rules.domain import host_of, possible_hosts
-from crow.extensions.permissions.rules.named import means, name_of
+from crow.extensions.permissions.rules.name import means, name_of
 from crow.extensions.permissions.rules.rule import (
     EDITORS,
     READERS,
@@ -32,7 +33,6 @@ from crow.extensions.permissions.rules.rule import (
     parse_rules,
     tool_name,
 )
-from crow.extensions.permissions.written import Written
 
 if TYPE_CHECKING:
     from crow.extensions.permissions.shell.script import Node

@@ -11,10 +11,10 @@ from fnmatch import fnmatchcase
 from posixpath import basename
 
 from crow.extensions.permissions.paths.bulk import Bulk
+from crow.extensions.permissions.paths.command_paths import Cwds, Paths
 from crow.extensions.permissions.paths.disk import Place, place
 from crow.extensions.permissions.paths.files import Files, Finding
 from crow.extensions.permissions.paths.protected import INSTALLED, is_protected
-from crow.extensions.permissions.paths.words import Cwds, Paths
 from crow.extensions.permissions.shell.script import Word
 
 MOST = 5000

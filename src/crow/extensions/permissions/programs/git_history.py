@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from crow import frozen
+from crow.extensions.permissions.paths.command_paths import Paths
 from crow.extensions.permissions.paths.disk import Place, inside, place
 from crow.extensions.permissions.paths.files import Finding
-from crow.extensions.permissions.paths.words import Paths
-from crow.extensions.permissions.programs.git_shown import (
+from crow.extensions.permissions.programs.git_contents import (
     HERE,
     Shown,
     leads_away,

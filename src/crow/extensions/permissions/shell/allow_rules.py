@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from crow.extensions.permissions.paths.command_paths import Paths
 from crow.extensions.permissions.paths.disk import Place
-from crow.extensions.permissions.paths.words import Paths
 from crow.extensions.permissions.programs.edits import ACCEPTED, Edits, edits
 from crow.extensions.permissions.programs.git import moved, reads_only
-from crow.extensions.permissions.programs.git_quiet import is_quiet
+from crow.extensions.permissions.programs.git_safety import is_quiet
 from crow.extensions.permissions.programs.listing import INERT, Names, fed_use, found_use
 from crow.extensions.permissions.programs.lookup import BUILT_IN, Cwds
 from crow.extensions.permissions.programs.readonly import reads

@@ -7,23 +7,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from crow.extensions.permissions.paths.bulk import Bulk, bulk
+from crow.extensions.permissions.paths.command_paths import Cwds, Paths
 from crow.extensions.permissions.paths.disk import Disk, Place, place
 from crow.extensions.permissions.paths.files import Finding
 from crow.extensions.permissions.paths.globbing import expand
 from crow.extensions.permissions.paths.protected import is_critical
 from crow.extensions.permissions.paths.trees import findings
-from crow.extensions.permissions.paths.words import Cwds, Paths
 from crow.extensions.permissions.programs.edits import Edits, edits, may_read
+from crow.extensions.permissions.programs.git_contents import steers_git, without_git_options
 from crow.extensions.permissions.programs.git_history import History
-from crow.extensions.permissions.programs.git_shown import steers_git, without_git_options
 from crow.extensions.permissions.programs.table import Use
 from crow.extensions.permissions.rules.rule import EDITORS, READERS, Rule
 from crow.extensions.permissions.shell.builtin import evaluates, may_hide
-from crow.extensions.permissions.shell.language import given
-from crow.extensions.permissions.shell.report import Report
-from crow.extensions.permissions.shell.script import HOLE, Text, Word
-from crow.extensions.permissions.shell.scripted import FETCHERS, UNWRITTEN, runs, runs_code
-from crow.extensions.permissions.shell.told import (
+from crow.extensions.permissions.shell.deny_words import (
     globs,
     makes_links,
     opened,
@@ -32,6 +28,10 @@ from crow.extensions.permissions.shell.told import (
     settled,
     words_told,
 )
+from crow.extensions.permissions.shell.executed_files import FETCHERS, UNWRITTEN, runs, runs_code
+from crow.extensions.permissions.shell.language import given
+from crow.extensions.permissions.shell.report import Report
+from crow.extensions.permissions.shell.script import HOLE, Text, Word
 from crow.extensions.permissions.shell.wrapper import (
     INTERPRETERS,
     LOOSE,

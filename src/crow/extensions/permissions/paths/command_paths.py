@@ -11,6 +11,7 @@ from crow.extensions.permissions.paths.disk import Place, inside, place
 from crow.extensions.permissions.paths.files import Files, Finding
 from crow.extensions.permissions.paths.globbing import MOST, expand
 from crow.extensions.permissions.programs.lookup import Cwds
+from crow.extensions.permissions.shell.executed_files import CODE
 from crow.extensions.permissions.shell.report import Report
 from crow.extensions.permissions.shell.script import (
     HOLE,
@@ -22,7 +23,6 @@ from crow.extensions.permissions.shell.script import (
     walk,
     words_of,
 )
-from crow.extensions.permissions.shell.scripted import CODE
 
 KNOWN = frozenset({"HOME", "PWD", "TMPDIR", "USER", "LOGNAME"})
 ELSEWHERE = re.compile(r"[/~].*[*?\[]|[*?\[].*/", re.DOTALL)

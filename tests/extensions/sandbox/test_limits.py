@@ -19,7 +19,7 @@ from tests.extensions.sandbox.test_rings import running
 
 from crow.extensions.sandbox.limits import limits_of
 from crow.extensions.sandbox.policy import Limits
-from crow.extensions.sandbox.watch import Family, Watch, memory
+from crow.extensions.sandbox.process_monitor import Family, Watch, memory
 from crow.testing import BuildAgent, call
 
 Play = Callable[..., Awaitable[str]]

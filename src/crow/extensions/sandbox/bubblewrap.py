@@ -14,15 +14,15 @@ from contextlib import ExitStack, contextmanager
 from typing import Self
 
 from crow.extensions.sandbox.backend import GUARANTEES, Launch
-from crow.extensions.sandbox.check import Check
-from crow.extensions.sandbox.guard import QUIET, guarded
+from crow.extensions.sandbox.concurrent_writers import Neighbours
+from crow.extensions.sandbox.fifo_guard import QUIET, guarded
 from crow.extensions.sandbox.limits import limited
-from crow.extensions.sandbox.mounted import Waiting
+from crow.extensions.sandbox.mount_check import Waiting
 from crow.extensions.sandbox.mounts import PRIVATE, is_below, plan_mounts, settled
-from crow.extensions.sandbox.neighbours import Neighbours
 from crow.extensions.sandbox.orphans import Namespace
 from crow.extensions.sandbox.policy import Policy, Proxy
 from crow.extensions.sandbox.seccomp import INTERNET, Filter, assemble
+from crow.extensions.sandbox.workspace_check import Check
 
 _ALONE = (
     "--unshare-user --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try "

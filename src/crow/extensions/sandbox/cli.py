@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from crow.extensions.sandbox.escapes import Escape
     from crow.extensions.sandbox.policy import Ring
     from crow.extensions.sandbox.probe import Answer
-    from crow.extensions.sandbox.stage import Outcome
+    from crow.extensions.sandbox.testbed import Outcome
 
 ACTIONS = ("show", "try")
 RINGS: tuple[Ring, ...] = ("reading", "workspace")
@@ -135,7 +135,7 @@ def _tell(backend: Backend, why: str, others: Sequence[Answer], out: Output, bar
 def attempt(backend: Backend, options: argparse.Namespace, out: Output) -> int:
     """Try every way out of both rings."""
     from crow.extensions.sandbox.escapes import escapes
-    from crow.extensions.sandbox.stage import try_out
+    from crow.extensions.sandbox.testbed import try_out
 
     wanted = [each for each in escapes() if options.all or not each.is_slow]
     lost = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from crow.extensions.sandbox.memory import remembered
+from crow.extensions.sandbox.probe_cache import remembered
 
 if TYPE_CHECKING:
     from crow.extensions.sandbox.backend import Backend

@@ -19,12 +19,12 @@ from contextlib import ExitStack, contextmanager
 from functools import cache, partial
 
 from crow.extensions.sandbox.backend import Launch
-from crow.extensions.sandbox.check import Check
 from crow.extensions.sandbox.limits import limited
 from crow.extensions.sandbox.mounts import is_below, settled
 from crow.extensions.sandbox.policy import Policy
 from crow.extensions.sandbox.seccomp import INTERNET, Filter, assemble
 from crow.extensions.sandbox.survivors import Survivors
+from crow.extensions.sandbox.workspace_check import Check
 from crow.process import mark_of
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from crow.extensions.sandbox.backend import Launch
     from crow.extensions.sandbox.finder import Finder
     from crow.extensions.sandbox.policy import Limits, Policy, Ring
-    from crow.extensions.sandbox.watch import Watch
+    from crow.extensions.sandbox.process_monitor import Watch
     from crow.project import SandboxSettings
 
 INHERITED = re.compile(
@@ -73,7 +73,7 @@ class RingLauncher:
     @contextmanager
     def launch(self, argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> Generator[Launch]:
         """How a program is started. Raises ``OSError`` where it cannot be confined."""
-        from crow.extensions.sandbox.watch import Watch
+        from crow.extensions.sandbox.process_monitor import Watch
 
         holder = self._holder
         mark = mark_of(env) if self.ring == "outside" else ""

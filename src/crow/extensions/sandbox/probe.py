@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from crow import frozen
 from crow.extensions.sandbox.backend import Backend, Launch, Unconfined
-from crow.extensions.sandbox.memory import bwrap, remember, remembered
 from crow.extensions.sandbox.policy import Policy
+from crow.extensions.sandbox.probe_cache import bwrap, remember, remembered
 
 _SECONDS = 10.0
 _ORDER = ("bubblewrap", "landlock", "seatbelt")
@@ -106,7 +106,7 @@ def _try(backend: Backend) -> str:
 def _bubblewrap(about: str) -> Backend:
     """``about`` is what it said about itself."""
     from crow.extensions.sandbox.bubblewrap import Bubblewrap
-    from crow.extensions.sandbox.guard import find_guard
+    from crow.extensions.sandbox.fifo_guard import find_guard
 
     if about:
         return Bubblewrap.known(about)

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from pathlib import PurePath
 
 from crow.extensions.sandbox.backend import Launch
-from crow.extensions.sandbox.check import Check
 from crow.extensions.sandbox.limits import limited
 from crow.extensions.sandbox.mounts import is_below, settled
 from crow.extensions.sandbox.policy import Policy
+from crow.extensions.sandbox.workspace_check import Check
 
 _BASE = """(version 1)
 (deny default (with message "crow"))

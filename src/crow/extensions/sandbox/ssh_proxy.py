@@ -1,6 +1,6 @@
 """Leads its input and output through the proxy to HOST PORT: for ssh, which knows no proxies.
 
-A program of its own that runs inside, without Crow: ``python through.py PROXY HOST PORT``.
+A program of its own that runs inside, without Crow: ``python ssh_proxy.py PROXY HOST PORT``.
 """
 
 import os

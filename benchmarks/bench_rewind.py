@@ -16,10 +16,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from crow.extensions import RewindHook
-from crow.extensions.rewind.notices import Notices
-from crow.extensions.rewind.shape import Keeping, stamp_of
+from crow.extensions.rewind.file_tracker import Limits, Watched
+from crow.extensions.rewind.inotify import Notices
+from crow.extensions.rewind.path_state import Keeping, stamp_of
 from crow.extensions.rewind.store import Store
-from crow.extensions.rewind.watch import Limits, Watched
 
 FOLDERS, FILES, ROUNDS = 500, 100, 7
 EDIT, COMMAND, RATIO = 0.005, 0.1, 3.0

@@ -17,8 +17,8 @@ from crow.extensions.persistence.session_log import Batch, SessionLog
 from crow.extensions.persistence.writer import Work, Writer
 
 if TYPE_CHECKING:
+    from crow.extensions.persistence.backend import Place
     from crow.extensions.persistence.lease import Claim
-    from crow.extensions.persistence.place import Place
 
 T = TypeVar("T")
 SOON = 0.05

@@ -53,10 +53,10 @@ from crow.messages import user
 
 if TYPE_CHECKING:
     from crow import Agent, Attachments, ProjectSettings
+    from crow.extensions.persistence.full_text import Found
     from crow.extensions.persistence.overview import Overview
     from crow.extensions.persistence.points import Point
-    from crow.extensions.persistence.stored import StoredSessions
-    from crow.extensions.persistence.words import Found
+    from crow.extensions.persistence.session_store import StoredSessions
 
 logger = logging.getLogger("crow.persistence")
 
@@ -160,7 +160,7 @@ class PersistenceHook:
 
     @cached_property
     def _stored(self) -> StoredSessions:
-        from crow.extensions.persistence.stored import StoredSessions
+        from crow.extensions.persistence.session_store import StoredSessions
 
         return StoredSessions(self._archive)
 

@@ -16,7 +16,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from crow.extensions.persistence.place import Place
+    from crow.extensions.persistence.backend import Place
     from crow.extensions.persistence.sql import Connection
 
 logger = logging.getLogger("crow.persistence")

@@ -18,7 +18,7 @@ from crow import (
     hook,
 )
 from crow.extensions.prompt_cache.report import Counts
-from crow.extensions.prompt_cache.sent import (
+from crow.extensions.prompt_cache.sent_request import (
     IN_PREFIX,
     MEMORY,
     NOTHING,
@@ -31,7 +31,7 @@ from crow.keys import SYSTEM_PROMPT
 
 if TYPE_CHECKING:
     from crow import Agent
-    from crow.extensions.prompt_cache.culprit import Break
+    from crow.extensions.prompt_cache.cause import Break
 
 NAME = "prompt_cache"
 POINT = "on_llm_request"
@@ -154,7 +154,7 @@ class PromptCacheHook:
 
 def _broken(ctx: TurnContext, memory: Memory, model: str, now: Sent) -> Break | None:
     """What a request has broken; of the first one in a process what has changed since it ended."""
-    from crow.extensions.prompt_cache.culprit import broken
+    from crow.extensions.prompt_cache.cause import broken
     from crow.extensions.prompt_cache.stored import since_stored
 
     return (broken if memory.sent else since_stored)(ctx, memory, model, now)

@@ -27,13 +27,13 @@ from crow.project import state_directory
 
 if TYPE_CHECKING:
     from crow import Agent, Answer, Attachments, CommandContext, ToolResult
-    from crow.extensions.rewind.notices import Notices
+    from crow.extensions.rewind.file_tracker import Moment, Watched
+    from crow.extensions.rewind.inotify import Notices
+    from crow.extensions.rewind.path_state import Keeping
     from crow.extensions.rewind.plan import Plan
     from crow.extensions.rewind.restoring import Outcome
-    from crow.extensions.rewind.shape import Keeping
-    from crow.extensions.rewind.shared import Kept, Room
+    from crow.extensions.rewind.shared_store import Kept, Room
     from crow.extensions.rewind.store import Store
-    from crow.extensions.rewind.watch import Moment, Watched
 
 NAME = "rewind"
 HARMLESS = frozenset({"read", "search", "fetch", "think", "switch_mode"})
@@ -114,7 +114,7 @@ class RewindHook:
         shared = self._shared(session)
         if shared is None:
             return self.store
-        from crow.extensions.rewind.shared import Room, SharedStore
+        from crow.extensions.rewind.shared_store import Room, SharedStore
 
         if self._room is None or self._room.shared is not shared:
             self._room = Room(shared, days=self.days, most=self.most)
@@ -165,10 +165,10 @@ class RewindHook:
         """What is known of the session's files; looked at first beside the session's first call."""
         root = ctx.session.root
         if (watched := WATCHED.get(root)) is None:
-            from crow.extensions.rewind.notices import Notices
-            from crow.extensions.rewind.shape import Keeping
+            from crow.extensions.rewind.file_tracker import Limits, Watched
+            from crow.extensions.rewind.inotify import Notices
+            from crow.extensions.rewind.path_state import Keeping
             from crow.extensions.rewind.tree import STORES
-            from crow.extensions.rewind.watch import Limits, Watched
 
             keeping = Keeping(self.largest, encoded(ctx.secrets))
             limits = Limits(keeping, self.folder, self.files, frozenset(self.skip) | STORES)
@@ -304,7 +304,7 @@ class RewindHook:
         return sorted({change.at for change in changes if change.rewind})
 
     def _keeping(self) -> Keeping:
-        from crow.extensions.rewind.shape import Keeping
+        from crow.extensions.rewind.path_state import Keeping
 
         return Keeping(self.largest, encoded(self._agent.secrets if self._agent else ()))
 

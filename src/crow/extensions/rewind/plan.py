@@ -11,10 +11,10 @@ from pathlib import PurePath
 from typing import Literal
 
 from crow import frozen
-from crow.extensions.rewind.shape import UNKNOWN, Keeping, Shape, look
-from crow.extensions.rewind.shared import Kept
+from crow.extensions.rewind.file_tracker import ANYWHERE
+from crow.extensions.rewind.path_state import UNKNOWN, Keeping, Shape, look
+from crow.extensions.rewind.shared_store import Kept
 from crow.extensions.rewind.store import Change
-from crow.extensions.rewind.watch import ANYWHERE
 
 Action = Literal["restore", "delete", "leave"]
 SOMEBODY = "somebody else changed it since"

@@ -9,9 +9,9 @@ from collections.abc import Generator, Iterable
 from contextlib import ExitStack, contextmanager, suppress
 
 from crow import frozen
+from crow.extensions.rewind.path_state import Keeping, Shape, Stamp, look, stamp
 from crow.extensions.rewind.plan import ELSEWHERE, Plan, Step
-from crow.extensions.rewind.shape import Keeping, Shape, Stamp, look, stamp
-from crow.extensions.rewind.shared import Kept
+from crow.extensions.rewind.shared_store import Kept
 from crow.extensions.rewind.store import Change
 
 FOLDER = "folder"

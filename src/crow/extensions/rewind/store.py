@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from crow import frozen
-from crow.extensions.rewind.shape import Shape, Stamp
+from crow.extensions.rewind.path_state import Shape, Stamp
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS blobs (hash TEXT PRIMARY KEY, data BLOB NOT NULL, at REAL NOT NULL);

@@ -300,9 +300,9 @@ class AgentTool:
     async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult:
         """Let the sub-agent do it."""
         from crow.extensions.subagents.background import is_left, leave
-        from crow.extensions.subagents.brought import prepared, servers_of
         from crow.extensions.subagents.memory import remembering
         from crow.extensions.subagents.relay import Relay
+        from crow.extensions.subagents.skills_and_servers import prepared, servers_of
         from crow.extensions.subagents.work import Task, fields_of, hire, model_of, work
 
         call, extension = cast("ToolContext", ctx), self._extension

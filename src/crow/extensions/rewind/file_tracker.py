@@ -11,8 +11,8 @@ from itertools import islice
 from typing import TypeGuard
 
 from crow import frozen
-from crow.extensions.rewind.notices import Follower, Notices
-from crow.extensions.rewind.shape import (
+from crow.extensions.rewind.inotify import Follower, Notices
+from crow.extensions.rewind.path_state import (
     ABSENT,
     UNKNOWN,
     Keeping,
@@ -24,7 +24,7 @@ from crow.extensions.rewind.shape import (
     stamp_of,
     unread,
 )
-from crow.extensions.rewind.shared import Kept
+from crow.extensions.rewind.shared_store import Kept
 from crow.extensions.rewind.store import Change
 from crow.extensions.rewind.tree import TooManyFilesError, is_below, outermost, scan
 

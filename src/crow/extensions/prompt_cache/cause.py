@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from crow import Record, frozen
-from crow.extensions.prompt_cache.sent import Memory, Sent, Stage, begins_with, parting
+from crow.extensions.prompt_cache.sent_request import Memory, Sent, Stage, begins_with, parting
 from crow.messages import weight
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 from crow import Message, SessionError, SessionInfo, SessionInUse
 from crow.events import Event
 from crow.extensions.persistence.archive import Archive
+from crow.extensions.persistence.full_text import Found, search
 from crow.extensions.persistence.history import History, Replay
 from crow.extensions.persistence.lease import Claim
 from crow.extensions.persistence.overview import Overview, overviews
@@ -21,7 +22,7 @@ from crow.extensions.persistence.points import Point, family, said_in, tree
 from crow.extensions.persistence.record import Entry, Row, dump, together
 from crow.extensions.persistence.restoring import restore
 from crow.extensions.persistence.session_log import SessionLog
-from crow.extensions.persistence.shelf import (
+from crow.extensions.persistence.session_rows import (
     Stored,
     add_session,
     archive_session,
@@ -34,7 +35,6 @@ from crow.extensions.persistence.shelf import (
     session_page,
     whole_session,
 )
-from crow.extensions.persistence.words import Found, search
 from crow.extensions.persistence.writer import Work
 
 if TYPE_CHECKING:

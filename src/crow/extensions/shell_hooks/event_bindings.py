@@ -8,6 +8,14 @@ from typing import Any
 from crow.extensions.shell_hooks.calls import after_call, batch_done, before_call, permission_asked
 from crow.extensions.shell_hooks.display import show_left, show_writing
 from crow.extensions.shell_hooks.event import KNOWN
+from crow.extensions.shell_hooks.project_events import (
+    cwd_changed,
+    directory_added,
+    file_changed,
+    project_set_up,
+    worktree_unwanted,
+    worktree_wanted,
+)
 from crow.extensions.shell_hooks.requests import before_request
 from crow.extensions.shell_hooks.sessions import (
     compacted,
@@ -24,14 +32,6 @@ from crow.extensions.shell_hooks.sessions import (
     subagent_started,
     task_completed,
     task_created,
-)
-from crow.extensions.shell_hooks.surroundings import (
-    cwd_changed,
-    directory_added,
-    file_changed,
-    project_set_up,
-    worktree_unwanted,
-    worktree_wanted,
 )
 from crow.extensions.shell_hooks.turns import broken, expanded, finished, prompted, replied
 

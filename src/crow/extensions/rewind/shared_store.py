@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from crow import Attachment, Attachments, SessionError
-from crow.extensions.rewind.shape import Shape, Stamp
+from crow.extensions.rewind.path_state import Shape, Stamp
 from crow.extensions.rewind.store import DAY, Change, Store, mark_of
 
 logger = logging.getLogger("crow.rewind")

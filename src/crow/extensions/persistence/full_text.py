@@ -10,7 +10,7 @@ from crow.extensions.persistence.filters import matches, split
 from crow.messages import is_prompt, text_of
 
 if TYPE_CHECKING:
-    from crow.extensions.persistence.place import Hit, Place
+    from crow.extensions.persistence.backend import Hit, Place
     from crow.extensions.persistence.sql import Connection
 
 BATCH = 1000

@@ -15,7 +15,7 @@ from typing import Any
 from crow.core.frozen import kept
 from crow.core.messages import Message, user
 from crow.core.ports import Delta, Request
-from crow.llm.http.form import Form
+from crow.llm.http.request_format import Form
 from crow.llm.http.splice import Shown
 from crow.llm.http.stream import EventStream
 from crow.llm.responses.items import WIRE

@@ -20,7 +20,7 @@ from typing import Any
 
 from crow.core.ports import Request
 from crow.llm.http import HttpModel
-from crow.llm.http.form import Form
+from crow.llm.http.request_format import Form
 from crow.llm.http.splice import Shown
 from crow.llm.http.stream import EventStream
 

@@ -31,7 +31,7 @@ crow.cli.chat crow.cli.jsonl crow.cli.plain_chat crow.cli.call_preview crow.cli.
 crow.extensions.mcp.description crow.extensions.permissions.permissions
 crow.extensions.permissions.shell.shfmt crow.extensions.permissions.suggestion
 crow.extensions.persistence.history crow.extensions.prompt_cache.cause
-crow.extensions.prompt_cache.stored crow.llm.chat crow.llm.making crow.llm.naming crow.llm.routing
+crow.extensions.prompt_cache.stored crow.llm.chat crow.llm.factory crow.llm.model_names crow.llm.routing
 crow.llm.source crow.project.imports crow.project.scripts crow.settings.schema crow.tools.bash
 crow.tools.declarations crow.tools.edit crow.tools.encoding crow.tools.read crow.tools.write
 difflib encodings.utf_8_sig httpcore2 httpx2 jsonschema_rs prompt_toolkit tree_sitter

@@ -17,7 +17,7 @@ from crow.core.ports import Request
 from crow.llm import ChatCompletions, HttpModel, Retries, Timeouts
 from crow.llm.chat.completions import ChatWire
 from crow.llm.http import NO_RETRIES
-from crow.llm.http.form import Form
+from crow.llm.http.request_format import Form
 from crow.testing import Endpoint
 from crow.testing.endpoint import (
     HANG,

@@ -19,8 +19,8 @@ from crow.core.ports import LLM
 from crow.core.validation import fits
 from crow.extensions import PersistenceHook
 from crow.llm import ChatCompletions
-from crow.llm.chat.opaque import EXTRA, NAMES, Opaque
-from crow.llm.naming import resolve
+from crow.llm.chat.reasoning_fields import EXTRA, NAMES, Opaque
+from crow.llm.model_names import resolve
 from crow.testing import Endpoint
 from crow.testing.endpoint import Received, Response, answer, delta, respond, stream
 

@@ -70,7 +70,7 @@ def models_of(
     client said of providers before.
     """
     from crow.llm import Routed, resolve
-    from crow.llm.naming import listed_name
+    from crow.llm.model_names import listed_name
 
     table = table_of(settings)
     if model := claude_model(settings, env):

@@ -96,7 +96,7 @@ def offer_of(options: argparse.Namespace) -> AgentCapabilities:
     model = options.model or os.environ.get("CROW_MODEL")
     if not model:
         return AgentCapabilities(**known)
-    from crow.llm.naming import info_named
+    from crow.llm.model_names import info_named
 
     taken = info_named(model).inputs
     return AgentCapabilities(**known, image="image" in taken, audio="audio" in taken)

@@ -22,7 +22,7 @@ from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such
 from crow.core.errors import CrowError
 from crow.llm.credentials import load, providers, store
-from crow.llm.naming import LOGIN, Keys, known_providers
+from crow.llm.model_names import LOGIN, Keys, known_providers
 from crow.llm.presets import OTHER_NAMES, PRESETS, Preset
 
 USUAL = "openai"

@@ -14,11 +14,11 @@ from crow.core.messages import Message
 from crow.core.ports import Completion, Delta, Request
 from crow.llm.chat.completions import ChatWire
 from crow.llm.chat.reply import Reply
-from crow.llm.chat.writing import messages_for
+from crow.llm.chat.serialization import messages_for
 from crow.llm.http import Retries, Timeouts
 from crow.llm.http.encoding import ids_in
 from crow.llm.http.faults import Redactor, error_of_event, error_of_response, named_error
-from crow.llm.http.form import Form, Forms, images_in
+from crow.llm.http.request_format import Form, Forms, images_in
 from crow.llm.http.retry import Batch, Clock, repeat
 from crow.llm.http.splice import Shown
 from crow.llm.http.text import clean_value, is_object

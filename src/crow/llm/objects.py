@@ -7,7 +7,7 @@ import inspect
 from collections.abc import AsyncGenerator
 from typing import Any
 
-from crow.llm.chat.opaque import EXTRA, LISTS, TEXTS
+from crow.llm.chat.reasoning_fields import EXTRA, LISTS, TEXTS
 from crow.llm.http.text import is_array, is_object
 
 FIELDS = ("content", "refusal", *TEXTS)

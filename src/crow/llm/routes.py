@@ -14,9 +14,9 @@ from typing import Any
 from crow.core.errors import ModelError, nearest
 from crow.core.frozen import frozen
 from crow.core.ports import LLM
+from crow.llm.factory import Key, Place, Table, make_model
 from crow.llm.listing import sources
-from crow.llm.making import Key, Place, Table, make_model
-from crow.llm.naming import (
+from crow.llm.model_names import (
     REHEARSAL,
     Stored,
     known_providers,

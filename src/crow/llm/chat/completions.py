@@ -12,10 +12,10 @@ from crow.core.ports import Request
 from crow.llm.chat.params import taken, tools_for
 from crow.llm.chat.refusals import KNOWN_IN_ADVANCE, NO_TOOLS, milder
 from crow.llm.chat.reply import Reply
-from crow.llm.chat.writing import following, write
+from crow.llm.chat.serialization import following, write
 from crow.llm.http import HttpModel, Options
 from crow.llm.http.encoding import CACHE_BYTES, Encoder, Piece, encode_clean
-from crow.llm.http.form import Form, said_in
+from crow.llm.http.request_format import Form, said_in
 from crow.llm.http.splice import Shown
 from crow.llm.models import UNKNOWN, ModelInfo
 

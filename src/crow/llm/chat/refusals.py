@@ -9,7 +9,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from crow.llm.http.form import Form
+from crow.llm.http.request_format import Form
 
 DEVELOPER = "developer"
 LIMITS = ("max_tokens", "max_completion_tokens")

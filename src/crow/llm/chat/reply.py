@@ -8,7 +8,7 @@ from typing import Any
 from crow.core.errors import ModelError
 from crow.core.messages import Usage
 from crow.core.ports import Completion, Delta, FinishReason
-from crow.llm.chat.opaque import Opaque
+from crow.llm.chat.reasoning_fields import Opaque
 from crow.llm.http.assembly import Assembly
 from crow.llm.http.faults import error_of_event
 from crow.llm.http.splice import Shown

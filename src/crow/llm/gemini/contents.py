@@ -7,7 +7,7 @@ from typing import Any
 
 from crow.core.messages import Message, text_of
 from crow.llm.http.encoding import Piece
-from crow.llm.http.form import SHOWN
+from crow.llm.http.request_format import SHOWN
 
 SYSTEM = ("system", "developer")
 NOTHING_SAID = b'{"role":"user","parts":[{"text":""}]}'

@@ -13,12 +13,12 @@ from crow.core.ports import Request
 from crow.llm.gemini.contents import contents, instruction
 from crow.llm.gemini.options import request_fields
 from crow.llm.gemini.reply import GeminiReply
+from crow.llm.gemini.serialization import WIRE, write
 from crow.llm.gemini.tools import declarations, name_for
 from crow.llm.gemini.traits import OF_SIGNATURES, REFUSALS, SYSTEM, UNSIGNED, signs
-from crow.llm.gemini.writing import WIRE, write
 from crow.llm.http import HttpModel, Options
 from crow.llm.http.encoding import CACHE_BYTES, Encoder, encode_clean
-from crow.llm.http.form import Form, said_in
+from crow.llm.http.request_format import Form, said_in
 from crow.llm.http.splice import Shown
 from crow.llm.models import UNKNOWN as NOTHING_KNOWN
 from crow.llm.models import ModelInfo, model_info

@@ -7,7 +7,7 @@ from typing import Any
 
 from crow.llm.gemini.tools import name_for, schema_for
 from crow.llm.gemini.traits import EFFORT, THINKING
-from crow.llm.http.form import Form
+from crow.llm.http.request_format import Form
 from crow.llm.http.text import is_object
 from crow.llm.models import ModelInfo
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from crow.llm.http.form import Form
+from crow.llm.http.request_format import Form
 
 UNSIGNED = "unsigned calls"
 IDS = "ids of calls"

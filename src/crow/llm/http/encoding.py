@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from crow.core.frozen import KeptDict
 from crow.core.messages import Message, ToolSpec
-from crow.llm.http.form import Form, images_in
+from crow.llm.http.request_format import Form, images_in
 from crow.llm.http.text import clean_value, is_array
 
 CACHE_BYTES = 64 * 1024 * 1024

@@ -14,8 +14,8 @@ from crow.core.errors import ModelError
 from crow.core.ports import Completion, Delta, Request
 from crow.llm.http.connection import Connection, Response
 from crow.llm.http.faults import Redactor, RefusedError, error_of_response, named_error
-from crow.llm.http.form import Form, Forms
 from crow.llm.http.reply_reader import ReplyReader
+from crow.llm.http.request_format import Form, Forms
 from crow.llm.http.retry import Batch, Clock, Retries, Timeouts, repeat
 from crow.llm.http.splice import Shown
 from crow.llm.http.wire import Reply, Wire

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from crow.core.errors import ModelError
 from crow.core.ports import Completion, Delta, Request
-from crow.llm.http.form import Form
+from crow.llm.http.request_format import Form
 from crow.llm.http.splice import Shown
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Unpack
 
 from crow.llm.http import HttpModel, Options
-from crow.llm.http.form import Form
+from crow.llm.http.request_format import Form
 from crow.llm.messages.wire import MessagesWire
 from crow.llm.models import model_info
 

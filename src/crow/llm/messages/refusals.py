@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from crow.llm.http.form import Form
+from crow.llm.http.request_format import Form
 
 BOUND = "bound_thinking"
 """Thoughts that fail their check are dropped by the endpoint, and nothing is refused for them."""

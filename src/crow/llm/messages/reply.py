@@ -14,7 +14,7 @@ from crow.llm.http.splice import Shown
 from crow.llm.http.text import clean_value, is_array, is_object
 from crow.llm.http.toolcalls import CUT_OFF
 from crow.llm.messages.blocks import Block
-from crow.llm.messages.growing import Growing
+from crow.llm.messages.partial_block import Growing
 
 FINISHES: Mapping[str, FinishReason] = {
     "tool_use": "tool_calls",

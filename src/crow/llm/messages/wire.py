@@ -9,14 +9,14 @@ from crow.core.errors import ModelError
 from crow.core.messages import Message
 from crow.core.ports import Request
 from crow.llm.http.encoding import CACHE_BYTES, Encoder, Piece, encode_clean
-from crow.llm.http.form import Form, said_in
+from crow.llm.http.request_format import Form, said_in
 from crow.llm.http.splice import Shown
 from crow.llm.messages.conversation import encode, items_of, mark_last, marked, system_of
 from crow.llm.messages.parameters import output_limit, parameters
 from crow.llm.messages.refusals import BOUND, CACHE, LATE_SYSTEM, without_refused
 from crow.llm.messages.reply import Reply
+from crow.llm.messages.serialization import WIRE, Turn, write
 from crow.llm.messages.tools import tools_of
-from crow.llm.messages.writing import WIRE, Turn, write
 from crow.llm.models import ModelInfo
 
 PATH = "/messages"

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from crow.core.messages import Message, text_of
-from crow.llm.http.form import Form
+from crow.llm.http.request_format import Form
 from crow.llm.http.text import is_array, is_object
 
 BETWEEN = "\n\n"

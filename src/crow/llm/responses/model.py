@@ -13,13 +13,13 @@ from crow.core.messages import Message
 from crow.core.ports import Request
 from crow.llm.http import HttpModel, Options
 from crow.llm.http.encoding import CACHE_BYTES, Encoder, Piece, encode_clean
-from crow.llm.http.form import Form, said_in
+from crow.llm.http.request_format import Form, said_in
 from crow.llm.http.splice import Shown
 from crow.llm.models.info import UNKNOWN, ModelInfo
 from crow.llm.responses.items import WIRE
 from crow.llm.responses.params import REASONING, in_words_of_responses, tools_of
 from crow.llm.responses.reply import Reply
-from crow.llm.responses.writing import items_of
+from crow.llm.responses.serialization import items_of
 
 PATH = "/responses"
 CACHE_KEY = "prompt_cache_key"

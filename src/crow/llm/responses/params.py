@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from crow.core.messages import ToolSpec
-from crow.llm.http.form import Form
+from crow.llm.http.request_format import Form
 from crow.llm.http.text import is_object
 from crow.llm.models.info import ModelInfo
 

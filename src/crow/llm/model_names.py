@@ -10,7 +10,7 @@ from typing import Any
 from crow.core.errors import ModelError, nearest
 from crow.core.frozen import frozen
 from crow.core.ports import LLM
-from crow.llm.making import Key, Place, make_model
+from crow.llm.factory import Key, Place, make_model
 from crow.llm.models import WIRES, ModelInfo, model_info
 from crow.llm.presets import OTHER_NAMES, PRESETS, Preset, provider_meant
 

@@ -161,7 +161,7 @@ def _vouching(place: Place, url: str, wire: str, env: Mapping[str, str]) -> dict
     key, cloud = place.key, place.preset.cloud
     options: dict[str, Any] = {"key_origin": key.origin} if key else {}
     if key.command and not key.value:
-        from crow.llm.helper import helper_of
+        from crow.llm.key_helper import helper_of
 
         options["fetch_key"] = helper_of(key.command, env).key
     if cloud and not key:

@@ -7,9 +7,9 @@ from hashlib import sha256
 from typing import Any, cast
 
 from crow.core.messages import ImagePart, Message, TextPart
-from crow.llm.chat.opaque import NAMES, TEXTS
+from crow.llm.chat.reasoning_fields import NAMES, TEXTS
 from crow.llm.chat.refusals import DEVELOPER, NULL, UNSIGNED_CALLS
-from crow.llm.http.form import MOVED, SHOWN, Form
+from crow.llm.http.request_format import MOVED, SHOWN, Form
 from crow.llm.http.toolcalls import EXTRA
 
 UNSIGNED: Any = {"google": {"thought_signature": "skip_thought_signature_validator"}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from crow.core.messages import Content, Message, Part, ToolCall, text_of
-from crow.llm.http.form import Form
+from crow.llm.http.request_format import Form
 from crow.llm.responses.items import call_id, own_items, phase_of
 
 

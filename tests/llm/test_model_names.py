@@ -8,7 +8,7 @@ import pytest
 
 from crow.core.errors import ModelError
 from crow.llm import HttpModel, Rehearsal, from_environment, resolve
-from crow.llm.naming import info_named
+from crow.llm.model_names import info_named
 from crow.llm.presets import OTHER_NAMES, PRESETS
 from crow.testing import Endpoint
 from crow.testing.endpoint import answer

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from crow.core.messages import Content, Message, ToolCall
 from crow.llm.http.encoding import Piece, encode_clean
-from crow.llm.http.form import Form
+from crow.llm.http.request_format import Form
 from crow.llm.messages.blocks import (
     PLAIN,
     THOUGHTS,

@@ -13,7 +13,7 @@ from crow.llm.gemini.parts import CALL, SIGNATURE, arguments_of, say_the_same
 from crow.llm.gemini.tools import name_for
 from crow.llm.gemini.traits import IDS, signs, takes_images_in_results
 from crow.llm.http.encoding import Piece, encode_clean
-from crow.llm.http.form import MOVED, Form
+from crow.llm.http.request_format import MOVED, Form
 
 WIRE = " gemini"
 """Behind an origin: other wires may reach the same model at the same address."""

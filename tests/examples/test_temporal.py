@@ -25,9 +25,9 @@ from tests.postgres import postgres
 
 from crow.core.hooks.context import Context
 from crow.fleet.board import Board
+from crow.fleet.job_filter import Where
 from crow.fleet.queue import VARIABLE, Offer, chosen_queue
 from crow.fleet.task import FleetError, Task
-from crow.fleet.where import Where
 from crow.testing import call
 
 __all__ = ["address", "postgres"]

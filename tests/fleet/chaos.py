@@ -25,8 +25,8 @@ from tests.postgres import Server
 
 from crow.extensions import PersistenceHook
 from crow.fleet.board import Board
+from crow.fleet.job_filter import Where
 from crow.fleet.task import Task, Workspace
-from crow.fleet.where import Where
 from crow.testing.endpoint import USAGE, Endpoint, Received, Response, delta, stream
 
 LEASE = 3.0

@@ -15,7 +15,7 @@ from crow.core.hooks.contexts import ToolContext
 from crow.core.verdicts import Ask, Verdict
 from crow.extensions import PersistenceHook
 from crow.fleet.board import Board
-from crow.fleet.running import Running
+from crow.fleet.job_run import Running
 from crow.fleet.task import Task
 from crow.fleet.worker import Worker
 from crow.testing import ScriptedModel

@@ -13,8 +13,8 @@ from crow.extensions import PersistenceHook
 from crow.fleet.agents import builder
 from crow.fleet.board import Board, Left
 from crow.fleet.containers import read_kinds, sweep
+from crow.fleet.job_filter import Where
 from crow.fleet.task import FleetError, Task, Workspace
-from crow.fleet.where import Where
 from crow.fleet.worker import Worker
 from crow.testing.endpoint import Received, Response
 

@@ -25,9 +25,9 @@ from crow.core.agent import Agent
 from crow.extensions import PersistenceHook
 from crow.fleet.board import Board
 from crow.fleet.inbox import InboxError, answer, waiting
+from crow.fleet.job_filter import Where
 from crow.fleet.task import FleetError, Task
 from crow.fleet.webhooks import Webhooks, signed
-from crow.fleet.where import Where
 from crow.testing import ScriptedModel, call, text
 
 RUN = [call("Bash", command="true")]

@@ -16,9 +16,9 @@ from tests.fleet.conftest import Machine
 from tests.fleet.test_cli import crow
 
 from crow.fleet.board import Board
+from crow.fleet.job_filter import Where
 from crow.fleet.schedules import LATE, Schedule, Schedules, last_tick, next_tick
 from crow.fleet.task import FleetError, Task
-from crow.fleet.where import Where
 
 BERLIN = "Europe/Berlin"
 TASKS = (Task("sweep", key="sweep"),)

@@ -21,9 +21,9 @@ from tests.postgres import Server
 from crow.core.hooks.contexts import ToolContext
 from crow.extensions import PersistenceHook
 from crow.fleet.board import Board, Claimed
+from crow.fleet.job_filter import Where
 from crow.fleet.leases import Leases
 from crow.fleet.task import FleetError, Task, Workspace
-from crow.fleet.where import Where
 from crow.testing import call
 from crow.testing.endpoint import USAGE, Endpoint, Received, Response, delta, stream
 

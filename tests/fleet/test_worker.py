@@ -11,8 +11,8 @@ from tests.fleet.conftest import Machine, git
 
 from crow.extensions import PersistenceHook
 from crow.fleet.board import Board, Left
+from crow.fleet.job_filter import Where
 from crow.fleet.task import Task, Workspace
-from crow.fleet.where import Where
 from crow.testing import call, text
 
 pytestmark = pytest.mark.slow

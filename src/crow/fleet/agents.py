@@ -10,7 +10,7 @@ from crow.fleet.task import Task
 if TYPE_CHECKING:
     from crow.core.agent import Agent
     from crow.extensions.persistence import PersistenceHook
-    from crow.fleet.running import Build, Running
+    from crow.fleet.job_run import Build, Running
 
 ALONE = ("persistence", "presence")
 """Extensions that a session does not need which no person sits at, and which has its store."""

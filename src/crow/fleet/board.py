@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from crow.core.frozen import frozen
 from crow.fleet.database import Database
-from crow.fleet.pace import Pace
+from crow.fleet.job_filter import Where
 from crow.fleet.queue import Housekeeping, Offer, Queue
+from crow.fleet.rate_limits import Pace
 from crow.fleet.statements import CLAIM, COME_BY, LEAVE, OFFERED, OVERSPENT, RESCUE, SUBMIT
 from crow.fleet.task import Task, task_of
-from crow.fleet.where import Where
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection

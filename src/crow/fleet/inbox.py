@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from crow.cli.parser import no_such
+from crow.fleet.job_filter import Where, table
 from crow.fleet.task import FleetError
-from crow.fleet.where import Where, table
 
 if TYPE_CHECKING:
     from crow.fleet.board import Board

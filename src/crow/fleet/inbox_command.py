@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from crow.core.catalog import Command
 from crow.core.verdicts import Answer
+from crow.fleet.job_filter import Where
 from crow.fleet.task import FleetError
-from crow.fleet.where import Where
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from crow.fleet.board import Board
-    from crow.fleet.where import Where
+    from crow.fleet.job_filter import Where
 
 LARGEST = 64 * 1024
 """Bytes of an answer."""

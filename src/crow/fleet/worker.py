@@ -15,13 +15,13 @@ from typing import Any, TypeVar
 from crow.fleet.board import Board
 from crow.fleet.containers import Kinds, sweep
 from crow.fleet.database import retried
+from crow.fleet.job_filter import Where
+from crow.fleet.job_run import Build, Running
 from crow.fleet.leases import Leases
 from crow.fleet.queue import Offer, Renewing
-from crow.fleet.running import Build, Running
 from crow.fleet.schedules import Schedules
 from crow.fleet.task import FleetError
 from crow.fleet.webhooks import AT_ONCE, Webhooks
-from crow.fleet.where import Where
 from crow.fleet.workspace import NONE
 
 logger = logging.getLogger("crow.fleet")

@@ -13,9 +13,9 @@ from tests.fleet.processes import until, working
 
 from crow.core.errors import ModelError
 from crow.fleet.board import Board
-from crow.fleet.pace import limit_of
+from crow.fleet.job_filter import Where
+from crow.fleet.rate_limits import limit_of
 from crow.fleet.task import Task
-from crow.fleet.where import Where
 from crow.testing import ScriptedModel, text
 from crow.testing.endpoint import USAGE, Endpoint, Received, Response, delta, respond, stream
 

@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from crow.fleet.board import Board
-from crow.fleet.where import Where, table
+from crow.fleet.job_filter import Where, table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

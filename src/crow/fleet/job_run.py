@@ -19,8 +19,8 @@ from crow.extensions.container import ContainerError
 from crow.fleet.board import Board, Claimed, Left
 from crow.fleet.containers import Kinds
 from crow.fleet.database import retried
-from crow.fleet.pace import limit_of
 from crow.fleet.queue import Offer
+from crow.fleet.rate_limits import limit_of
 from crow.fleet.task import FleetError
 from crow.fleet.workspace import NONE, Place
 

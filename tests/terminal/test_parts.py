@@ -19,11 +19,11 @@ from crow.terminal.editor import Editor
 from crow.terminal.outbox import Outbox
 from crow.terminal.output import notification
 from crow.terminal.palette import Palette, plain, trimmed
+from crow.terminal.progress_line import Working, lasted, short
 from crow.terminal.question import HINT, Asked, PermissionAsked, QuestionAsked
 from crow.terminal.questions import Questions
 from crow.terminal.screen import rows_above
 from crow.terminal.status import Status, branch_of
-from crow.terminal.working import Working, lasted, short
 
 PLAIN = Palette(colours=False)
 LONG = "\n".join(f"line {n}" for n in range(200))

@@ -333,9 +333,9 @@ def conclude(tab: Tab, reply: Reply) -> None:
 
 def adopt(terminal: Terminal, settings: Settings, out: Output) -> None:
     """Have the terminal look and listen as the settings want it."""
-    from crow.terminal import wishes
+    from crow.terminal import preferences
 
-    for text in wishes.adopt(terminal, settings.terminal):
+    for text in preferences.adopt(terminal, settings.terminal):
         out.error(text)
 
 

@@ -21,8 +21,8 @@ from prompt_toolkit.keys import ALL_KEYS, KEY_ALIASES, Keys
 from crow.terminal.editor import Editor
 from crow.terminal.outbox import Outbox
 from crow.terminal.picker import add_picking
+from crow.terminal.progress_line import Working
 from crow.terminal.questions import Questions
-from crow.terminal.working import Working
 
 ALT_ENTER = (Keys.Escape, Keys.ControlM)
 """What Shift-Enter is taken for."""

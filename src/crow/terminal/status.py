@@ -9,7 +9,7 @@ from pathlib import Path
 from crow.core.events import UsageReported
 from crow.core.frozen import mutable
 from crow.terminal.palette import SGR
-from crow.terminal.working import short
+from crow.terminal.progress_line import short
 from crow.text import columns, one_line, shorten
 
 NARROW = 50

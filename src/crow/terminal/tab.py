@@ -18,11 +18,11 @@ from crow.terminal.editor import Draft, Editor
 from crow.terminal.keys import Pressed, added_keys
 from crow.terminal.outbox import Outbox
 from crow.terminal.palette import Palette
+from crow.terminal.progress_line import Working
 from crow.terminal.questions import Questions
 from crow.terminal.screen import Screen
 from crow.terminal.status import Status
 from crow.terminal.transcript import Transcript
-from crow.terminal.working import Working
 from crow.text import shorten
 
 ABSENT = 6.0

@@ -15,7 +15,7 @@ from crow.project.settings import HookFile, HookSettings, ServerPolicy
 from crow.settings import Settings, Source
 
 if TYPE_CHECKING:
-    from crow.project.elsewhere import Brought
+    from crow.project.other_agents import Brought
 
 FOLDER = Path(".crow", "plugins")
 KEPT = Path(".claude", "plugins", "data")
@@ -152,7 +152,7 @@ def brought_of(
     home, project = Path.home(), project or Path(settings.project or os.devnull)
     if not any(map(os.path.exists, _places_of_others(home, project))):
         return ()
-    from crow.project.elsewhere import Place, brought_along
+    from crow.project.other_agents import Place, brought_along
 
     wanted = [name for name in OTHERS if name in others_of(settings)]
     is_one = str(project) != os.devnull and project != home

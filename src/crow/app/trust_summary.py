@@ -173,7 +173,7 @@ def _file(path: Path, project: Path) -> Iterator[str]:
 
 def _foreign(path: Path, project: Path) -> Iterator[str]:
     """What a file of another agent's brings."""
-    from crow.project.elsewhere import Place, brought_along
+    from crow.project.other_agents import Place, brought_along
 
     name = path.relative_to(project)
     if folder := watched_folder(name):

@@ -224,7 +224,7 @@ def tell_news(settings: Settings, out: Output) -> None:
     from crow.app.plugins import brought_of
 
     if found := brought_of(settings):
-        from crow.project.elsewhere.news import news
+        from crow.project.other_agents.notice import news
 
         for text in news(found):
             out.note(text)

@@ -20,8 +20,8 @@ from crow.cli.session_lookup import able
 from crow.core.errors import SessionError
 from crow.text import columns, one_line, shorten
 from crow.transcripts import Transcript, UnknownTranscriptError, read
-from crow.transcripts.finding import Found, conversations, files, named
-from crow.transcripts.moving import moved, whole
+from crow.transcripts.discovery import Found, conversations, files, named
+from crow.transcripts.relocation import moved, whole
 from crow.transcripts.transcript import Object, stamp, text_in
 
 if TYPE_CHECKING:

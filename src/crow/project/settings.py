@@ -12,7 +12,7 @@ from crow.project.plugins import Plugin
 if TYPE_CHECKING:
     from crow.core.extensions import Found
     from crow.core.session import Session
-    from crow.project.elsewhere.thing import Brought
+    from crow.project.other_agents.item import Brought
 
 Behaviour = Literal["allow", "ask", "deny"]
 

@@ -82,7 +82,7 @@ def answers(agent: Agent, store: Store) -> dict[str, Any]:
     async def session(query: Mapping[str, str]) -> Any:
         from crow.core.scrub import scrubbed
         from crow.view.document import document
-        from crow.view.words import dressed
+        from crow.view.markdown import dressed
 
         lines = await able(store, "export")(query.get("id", ""))
         made = await asyncio.to_thread(lambda: dressed(document(lines)))
@@ -97,7 +97,7 @@ def of_file(path: Path) -> tuple[str, dict[str, Any]]:
     Raises `SessionError` for a file that has none.
     """
     from crow.view.document import document
-    from crow.view.words import dressed
+    from crow.view.markdown import dressed
 
     made = dressed(document(lines_of(path)))
     about, prompts = made["session"], [e for e in made["entries"] if e["kind"] == "prompt"]

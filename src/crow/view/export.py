@@ -26,8 +26,8 @@ from crow.core.agent import Agent
 from crow.core.scrub import HIDDEN, spellings
 from crow.view.cli import lines_of
 from crow.view.document import document
+from crow.view.markdown import dressed
 from crow.view.server import asset
-from crow.view.words import dressed
 
 KINDS: dict[str, str] = {
     "a private key": r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]{20,8000}?-----END [A-Z ]*KEY-----",

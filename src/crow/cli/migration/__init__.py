@@ -25,7 +25,7 @@ from crow.cli.options import declare_place, directory
 from crow.cli.output import Output, Style
 from crow.cli.parser import Parser, UsageError
 from crow.cli.trust import confirmed
-from crow.project.elsewhere import Place
+from crow.project.other_agents import Place
 from crow.project.trust import project_of
 from crow.text import one_line
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from crow.app.plugins import plugins_of
 from crow.cli.ignored_settings import left_out, shown
 from crow.cli.migration.row import Row
-from crow.project.elsewhere import Place
-from crow.project.elsewhere.files import read, table
+from crow.project.other_agents import Place
+from crow.project.other_agents.files import read, table
 from crow.project.plugins import CLAUDES
 from crow.settings import Settings, load
 

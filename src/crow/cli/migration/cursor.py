@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crow.cli.migration.row import Row, live
-from crow.project.elsewhere import Place
-from crow.project.elsewhere.cursor import things
+from crow.project.other_agents import Place
+from crow.project.other_agents.cursor import things
 
 
 def rows(place: Place) -> Iterator[Row]:

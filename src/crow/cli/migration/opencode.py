@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crow.cli.migration.row import Row, live, model_row
-from crow.project.elsewhere import Place
-from crow.project.elsewhere.files import pairs, table
-from crow.project.elsewhere.opencode import NAMES, things
-from crow.project.elsewhere.thing import Things
+from crow.project.other_agents import Place
+from crow.project.other_agents.files import pairs, table
+from crow.project.other_agents.item import Things
+from crow.project.other_agents.opencode import NAMES, things
 
 TOOLS = {"edit": "Edit", "bash": "Bash", "webfetch": "WebFetch", "read": "Read", "skill": "Skill"}
 

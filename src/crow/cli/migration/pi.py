@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crow.cli.migration.row import Row, live, model_row
-from crow.project.elsewhere import Place
-from crow.project.elsewhere.pi import things
-from crow.project.elsewhere.thing import Things
+from crow.project.other_agents import Place
+from crow.project.other_agents.item import Things
+from crow.project.other_agents.pi import things
 
 
 def rows(place: Place) -> Iterator[Row]:

@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import Any, Literal
 
 from crow.core.frozen import frozen
-from crow.project.elsewhere import Brought, Place
+from crow.project.other_agents import Brought, Place
 
 Fate = Literal["taken", "changed", "read live", "left out", "there"]
 Table = dict[str, Any]

@@ -11,8 +11,8 @@ from typing import cast
 
 from crow.cli.migration.row import Row, Table
 from crow.core.errors import CrowError
-from crow.project.elsewhere import Place
 from crow.project.files import write_atomically
+from crow.project.other_agents import Place
 from crow.settings.files import parse_file, why
 
 Files = dict[Path, Table]

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from crow.project.elsewhere.files import Table, pairs, read, table, texts
-from crow.project.elsewhere.thing import READ_ONLY, Brought, Place, Things
+from crow.project.other_agents.files import Table, pairs, read, table, texts
+from crow.project.other_agents.item import READ_ONLY, Brought, Place, Things
 
 LEFT_OUT = {
     "approval_policy": "Crow asks by its rules: crow permissions list",

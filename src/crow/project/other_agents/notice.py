@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import cast
 
-from crow.project.elsewhere.thing import Brought
 from crow.project.files import write_atomically
 from crow.project.home import state_directory
+from crow.project.other_agents.item import Brought
 
 MANY = {"server": "MCP servers", "agent": "sub-agents", "command": "commands"}
 FILE = "brought.json"

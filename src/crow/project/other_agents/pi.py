@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
-from crow.project.elsewhere.files import Table, pairs, table, texts
-from crow.project.elsewhere.thing import Brought, Place, Things
+from crow.project.other_agents.files import Table, pairs, table, texts
+from crow.project.other_agents.item import Brought, Place, Things
 
 LEFT_OUT = {
     "defaultThinkingLevel": "crow run --effort, or /think in a conversation",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from crow.core.frozen import frozen
-from crow.project.elsewhere.files import LARGEST, Table, read
+from crow.project.other_agents.files import LARGEST, Table, read
 
 Kind = Literal["instructions", "commands", "command", "skills", "agent", "server", "left out"]
 READ_ONLY = ("Edit", "Write", "NotebookEdit")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
-from crow.project.elsewhere.files import Table, table
-from crow.project.elsewhere.thing import READ_ONLY, Brought, Place, Things
+from crow.project.other_agents.files import Table, table
+from crow.project.other_agents.item import READ_ONLY, Brought, Place, Things
 
 FILES = {"hooks.json": "put them into the hooks of ~/.crow/settings.json: crow hooks"}
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from crow.project.elsewhere.files import Table, pairs, table, texts
-from crow.project.elsewhere.thing import READ_ONLY, Brought, Place, Things
+from crow.project.other_agents.files import Table, pairs, table, texts
+from crow.project.other_agents.item import READ_ONLY, Brought, Place, Things
 
 LEFT_OUT = {
     "provider": "keys are not copied: providers in the settings, crow login",

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from importlib import import_module
 
-from crow.project.elsewhere.files import table
-from crow.project.elsewhere.thing import Brought, Place
+from crow.project.other_agents.files import table
+from crow.project.other_agents.item import Brought, Place
 
 __all__ = ["AGENTS", "Brought", "Place", "brought_along"]
 
@@ -31,7 +31,7 @@ def brought_along(
     found: list[Brought] = [
         each
         for agent in agents
-        for each in import_module(f"crow.project.elsewhere.{agent}").things(place)
+        for each in import_module(f"crow.project.other_agents.{agent}").things(place)
     ]
     if not trusted:
         found = [each for each in found if not each.is_project or each.kind in TEXTS]

@@ -19,7 +19,7 @@ from typing import Any
 from benchmarks.peers.tools import Call, offered, shell_call
 
 from crow.testing import endpoint, gemini
-from crow.testing.messages import asked, replies
+from crow.testing.messages import replies, request
 from crow.testing.responses import endpoint as responses
 from crow.testing.responses.events import called, events, response
 from crow.testing.responses.events import said as message_of
@@ -225,7 +225,7 @@ def as_messages(
     if not body.get("stream"):
         base = {"id": "msg_1", "type": "message", "role": "assistant", "model": "double"}
         return [as_json({**base, "content": blocks, **stop, "stop_sequence": None, "usage": usage})]
-    question = asked.Asked.at(path, body, fields)
+    question = request.Asked.at(path, body, fields)
     told = replies.events_of(question, blocks, stop, usage, {})
     return [joined(replies.streamed(told))]
 

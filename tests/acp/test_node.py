@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from crow.testing import official
+from crow.testing import official_schema
 
 HERE = Path(__file__).with_name("node")
 SCHEMA = HERE / "node_modules/@agentclientprotocol/sdk/schema/v1"
@@ -127,8 +127,8 @@ async def test_the_typescript_library_serves_tools_of_its_own(node: str, tmp_pat
 def test_the_official_schema_refuses_what_does_not_fit(
     monkeypatch: pytest.MonkeyPatch, message: dict[str, Any], method: str | None
 ) -> None:
-    monkeypatch.setenv(official.VARIABLE, str(SCHEMA))
-    assert "the official schema refuses it" in (official.fault(message, method) or "")
+    monkeypatch.setenv(official_schema.VARIABLE, str(SCHEMA))
+    assert "the official schema refuses it" in (official_schema.fault(message, method) or "")
 
 
 def test_the_lock_names_no_registry() -> None:

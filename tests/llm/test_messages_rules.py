@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from crow.testing.messages import RULES
-from crow.testing.messages.asked import Asked, Prefix, sign
+from crow.testing.messages.request import Asked, Prefix, sign
 from crow.testing.messages.rules import broken
 
 HEADERS = {"x-api-key": "k", "anthropic-version": "2023-06-01"}

@@ -17,10 +17,10 @@ from crow.core.hooks.context import Context
 from crow.core.trace import USER, Record
 from crow.core.verdicts import Answer, Ask, Deny, Stop
 from crow.settings import load
-from crow.testing.happened import about as words_of
-from crow.testing.happened import is_of_test, short
-from crow.testing.happened import text as text_of
-from crow.testing.happened import told as happening
+from crow.testing.descriptions import about as words_of
+from crow.testing.descriptions import is_of_test, short
+from crow.testing.descriptions import text as text_of
+from crow.testing.descriptions import told as happening
 from crow.testing.user import Asked, ScriptedUser, described
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from crow.core.hooks.context import Context
 from crow.core.hooks.registry import FIRST
 from crow.core.trace import Record
 from crow.core.verdicts import Ask
-from crow.testing.happened import is_of_test
+from crow.testing.descriptions import is_of_test
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent

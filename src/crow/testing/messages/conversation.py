@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from crow.testing.messages.asked import SIGNATURE, THOUGHTS, Asked, blocks_of, signed
+from crow.testing.messages.request import SIGNATURE, THOUGHTS, Asked, blocks_of, signed
 from crow.testing.messages.rule import Found, Rule
 
 MARKS = 4

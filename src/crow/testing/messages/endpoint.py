@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from crow.testing.endpoint import Endpoint, Received, Response, Step, respond
-from crow.testing.messages.asked import ROLES, THOUGHTS, Asked, Prefix, signed
 from crow.testing.messages.replies import Reply, Said, events_of, reason_of, sealed, streamed
+from crow.testing.messages.request import ROLES, THOUGHTS, Asked, Prefix, signed
 from crow.testing.messages.rules import broken
 
 LOOKBACK = 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from crow.testing.messages.asked import Asked
+from crow.testing.messages.request import Asked
 from crow.testing.messages.rule import Found, Rule
 
 FIELDS = frozenset(

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from crow.core.frozen import frozen
 from crow.testing.endpoint import END, Step, begin, piece
-from crow.testing.messages.asked import Asked, Block, Prefix, sign
+from crow.testing.messages.request import Asked, Block, Prefix, sign
 
 Said: TypeAlias = str | Block
 """A text, or a block: `thought`, `redacted`, `use`, `search`."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from crow.core.frozen import frozen
-from crow.testing.messages.asked import Asked
+from crow.testing.messages.request import Asked
 
 Found: TypeAlias = tuple[Any, ...] | None
 """What is wrong, for the answer's blanks; None where nothing is."""

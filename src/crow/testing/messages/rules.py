@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from crow.testing.messages.asked import Asked
 from crow.testing.messages.conversation import CONVERSATION
 from crow.testing.messages.parameters import REQUEST
+from crow.testing.messages.request import Asked
 from crow.testing.messages.rule import Rule
 
 RULES: tuple[Rule, ...] = (*REQUEST, *CONVERSATION)

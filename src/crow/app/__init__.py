@@ -29,11 +29,11 @@ from crow.settings import Settings, load
 __all__ = [
     "UNTRUSTED",
     "build",
-    "startup_warnings",
     "export",
     "live_of",
     "place_of",
     "rules_of",
+    "startup_warnings",
 ]
 
 

@@ -151,9 +151,9 @@ def main(options: argparse.Namespace, out: Output) -> int:
 def start(options: argparse.Namespace, settings: Settings, prompt: str | None, out: Output) -> int:
     """Answer in the form that is wanted; the exit status."""
     if not options.init_only and is_looked_at(options, out):
-        from crow.cli.terminal_run import ShownRun
+        from crow.cli.terminal_run import TerminalRun
 
-        return asyncio.run(ShownRun(options, settings, prompt or "", out).run())
+        return asyncio.run(TerminalRun(options, settings, prompt or "", out).run())
     with redirect_stdout(sys.stdout if options.form == "text" else sys.stderr):
         if options.form in ("text", LINES) or options.init_only:
             return asyncio.run(answer(options, settings, prompt or "", out))

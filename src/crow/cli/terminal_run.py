@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from crow.settings import Settings
 
 
-class ShownRun:
+class TerminalRun:
     """A run that is looked at. What is said meanwhile steers it, or is answered before it ends."""
 
     def __init__(

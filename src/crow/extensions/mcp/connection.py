@@ -59,7 +59,7 @@ from crow.extensions.mcp.failure import (
     without_secrets,
 )
 from crow.extensions.mcp.limits import ENTRIES, PAGES
-from crow.extensions.mcp.negotiation import Way, first_way, other_way
+from crow.extensions.mcp.negotiation import ConnectionMode, first_mode, fallback_mode
 from crow.extensions.mcp.response_filter import Told, sieved
 from crow.extensions.mcp.stdio import process_streams
 from crow.extensions.mcp.web import http_streams, sse_streams
@@ -235,9 +235,9 @@ async def opened(owner: Owner, failure: Failure) -> AsyncGenerator[Link]:
 
 @asynccontextmanager
 async def _first_that_works(owner: Owner, failure: Failure) -> AsyncGenerator[Link]:
-    way: Way | None = owner.way or first_way(owner.description.transport)
+    way: ConnectionMode | None = owner.way or first_mode(owner.description.transport)
     owner.remember(None)
-    tried: list[Way] = []
+    tried: list[ConnectionMode] = []
     causes: list[tuple[BaseException, Failure]] = []
     async with AsyncExitStack() as stack:
         while way is not None and way not in tried:
@@ -247,9 +247,9 @@ async def _first_that_works(owner: Owner, failure: Failure) -> AsyncGenerator[Li
                 link = await stack.enter_async_context(_linked(owner, failure, way))
             except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - raised again below
                 causes.append((error, copy(failure)))
-                way = other_way(way, first_of(error), failure.http)
+                way = fallback_mode(way, first_of(error), failure.http)
                 continue
-            owner.remember(way if link.is_modern else Way(way.transport, "legacy"))
+            owner.remember(way if link.is_modern else ConnectionMode(way.transport, "legacy"))
             failure.refuse(0, "")
             yield link
             return
@@ -258,7 +258,7 @@ async def _first_that_works(owner: Owner, failure: Failure) -> AsyncGenerator[Li
 
 
 @asynccontextmanager
-async def _linked(owner: Owner, failure: Failure, way: Way) -> AsyncGenerator[Link]:
+async def _linked(owner: Owner, failure: Failure, way: ConnectionMode) -> AsyncGenerator[Link]:
     gone = asyncio.Event()
     client = Client(
         _server_of(owner, failure, way, gone),
@@ -278,7 +278,7 @@ async def _linked(owner: Owner, failure: Failure, way: Way) -> AsyncGenerator[Li
         yield link
 
 
-def _server_of(owner: Owner, failure: Failure, way: Way, gone: asyncio.Event) -> Any:
+def _server_of(owner: Owner, failure: Failure, way: ConnectionMode, gone: asyncio.Event) -> Any:
     """The messages of a server, or the very server where it is in this process."""
     if way.transport == "process":
         return owner.description.server

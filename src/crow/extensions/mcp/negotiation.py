@@ -17,32 +17,32 @@ OLDER = (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALL
 """How a web server that knows only the oldest transport answers both handshakes."""
 
 
-class Way(NamedTuple):
+class ConnectionMode(NamedTuple):
     """``auto`` asks for the newest protocol and falls back; ``legacy`` is the older handshake."""
 
     transport: Transport
     mode: Literal["auto", "legacy"]
 
 
-def first_way(transport: Transport) -> Way:
+def first_mode(transport: Transport) -> ConnectionMode:
     """What to try first; the oldest transport has the older handshake only.
 
     ``MCP_PROTOCOL_NEGOTIATION=legacy`` wants that everywhere: some servers that know both
     handshakes can ask their user behind the older one only.
     """
     is_older = transport == "sse" or os.environ.get("MCP_PROTOCOL_NEGOTIATION") == "legacy"
-    return Way(transport, "legacy" if is_older else "auto")
+    return ConnectionMode(transport, "legacy" if is_older else "auto")
 
 
-def other_way(way: Way, error: BaseException, status: int) -> Way | None:
+def fallback_mode(way: ConnectionMode, error: BaseException, status: int) -> ConnectionMode | None:
     """What to try after a failure, with the HTTP ``status`` that there was, if any."""
     code = error.code if isinstance(error, MCPError) else None
     match way:
-        case Way("stdio", "auto") if code == CONNECTION_CLOSED:
-            return Way("stdio", "legacy")  # many end at the first word that they do not know
-        case Way("http", "auto") if status in OLDER and code not in NEWER[:1]:
-            return Way("sse", "legacy")
-        case Way("stdio" | "http", "legacy") if code in NEWER:
-            return Way(way.transport, "auto")
+        case ConnectionMode("stdio", "auto") if code == CONNECTION_CLOSED:
+            return ConnectionMode("stdio", "legacy")  # many end at the first word that they do not know
+        case ConnectionMode("http", "auto") if status in OLDER and code not in NEWER[:1]:
+            return ConnectionMode("sse", "legacy")
+        case ConnectionMode("stdio" | "http", "legacy") if code in NEWER:
+            return ConnectionMode(way.transport, "auto")
         case _:
             return None

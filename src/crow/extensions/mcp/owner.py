@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from crow.extensions.mcp.auth.sign_in import Person
     from crow.extensions.mcp.description import Description
     from crow.extensions.mcp.limits import Limits
-    from crow.extensions.mcp.negotiation import Way
+    from crow.extensions.mcp.negotiation import ConnectionMode
     from crow.keys import Launcher
     from crow.process import ProcessReaper
 
@@ -39,11 +39,11 @@ class Owner(Protocol):
         ...
 
     @property
-    def way(self) -> Way | None:
+    def way(self) -> ConnectionMode | None:
         """How it was reached the last time."""
         ...
 
-    def remember(self, way: Way | None) -> None:
+    def remember(self, way: ConnectionMode | None) -> None:
         """It was reached in this way."""
         ...
 

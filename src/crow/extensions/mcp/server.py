@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from mcp.types import CallToolResult, GetPromptResult, Prompt, ReadResourceResult
 
     from crow.extensions.mcp.connection import Link
-    from crow.extensions.mcp.negotiation import Way
+    from crow.extensions.mcp.negotiation import ConnectionMode
     from crow.keys import Launcher
 
-    KnownWays = dict[tuple[str, ...], Way]
+    KnownWays = dict[tuple[str, ...], ConnectionMode]
 
 T = TypeVar("T")
 logger = logging.getLogger("crow.mcp")
@@ -307,11 +307,11 @@ class Server:
     # what it asks
 
     @property
-    def way(self) -> Way | None:
+    def way(self) -> ConnectionMode | None:
         """How it was reached the last time, in this session or in another one."""
         return self._known.get(self.description.address)
 
-    def remember(self, way: Way | None) -> None:
+    def remember(self, way: ConnectionMode | None) -> None:
         """It was reached in this way; None where that holds no longer."""
         if way is None:
             self._known.pop(self.description.address, None)

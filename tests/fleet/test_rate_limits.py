@@ -13,7 +13,7 @@ from tests.fleet.processes import until, working
 
 from crow.core.errors import ModelError
 from crow.fleet.board import Board
-from crow.fleet.job_filter import Where
+from crow.fleet.job_filter import JobFilter
 from crow.fleet.rate_limits import limit_of
 from crow.fleet.task import Task
 from crow.testing import ScriptedModel, text
@@ -48,7 +48,7 @@ async def test_workers_wait_for_a_key_that_is_refused_and_for_no_other(
 ) -> None:
     def running(board: Board, number: int) -> Callable[[], Any]:
         async def is_so() -> bool:
-            return len(await board.jobs(Where(state="running"))) == number
+            return len(await board.jobs(JobFilter(state="running"))) == number
 
         return is_so
 
@@ -68,12 +68,12 @@ async def test_workers_wait_for_a_key_that_is_refused_and_for_no_other(
                 async with working(
                     address, endpoint.url, tmp_path / "c", *one, CROW_API_KEY="other"
                 ):
-                    await until(lambda: board.jobs(Where(state="done")))
+                    await until(lambda: board.jobs(JobFilter(state="done")))
                     first, second = endpoint.at
                     assert (first[1], second[1]) == ("k", "other")
                     assert second[0] - first[0] < REFUSES
                     await until(running(board, 0))
-        states = [row["state"] for row in await board.jobs(Where())]
+        states = [row["state"] for row in await board.jobs(JobFilter())]
         assert states == ["done"] * 5
         later = [at - first[0] for at, key in endpoint.at if key == "k"][1:]
         assert len(later) == 4
@@ -89,7 +89,7 @@ async def test_a_session_that_was_refused_to_the_last_is_queued_again(
         await board.submit("b", [Task("a", key="a")])
         machine = Machine(board, tmp_path, lambda _: [script.pop()] if script else ["done"])
         work = asyncio.create_task(machine.run())
-        await until(lambda: board.jobs(Where(state="running")))
+        await until(lambda: board.jobs(JobFilter(state="running")))
         await until(lambda: _all(machine.left))
         assert machine.left == ["queued"]
         assert 3500 < board.pace.left(limit_of(ScriptedModel(), None)) <= 3600
@@ -112,8 +112,8 @@ async def test_nothing_begins_once_the_money_is_spent(address: str, tmp_path: Pa
             for n, board in enumerate((one, two))
         ]
         await asyncio.gather(*(machine.run() for machine in machines))
-        rows = await one.jobs(Where(batch="b"))
+        rows = await one.jobs(JobFilter(batch="b"))
         begun = [row for row in rows if row["tries"]]
         assert 2 <= len(begun) <= 2 + 4  # what ran on four places when it was spent
         assert {row["state"] for row in rows if not row["tries"]} == {"stopped"}
-        assert [row["state"] for row in await one.jobs(Where(batch="free"))] == ["done"]
+        assert [row["state"] for row in await one.jobs(JobFilter(batch="free"))] == ["done"]

@@ -160,7 +160,7 @@ class Composer:
         if own and cls is not None:
             own = self.read(cls, name, own)
         options_from = getattr(cls, "options_from", None)
-        return own if options_from is None else dict(options_from(self.told, own))
+        return own if options_from is None else dict(options_from(self.project_settings, own))
 
     def read(self, cls: type[Any], name: str, own: dict[str, Any]) -> dict[str, Any]:
         """Options as the class takes them, without those that do not fit; these are complained of.
@@ -180,7 +180,7 @@ class Composer:
         return options.read(fitting)
 
     @cached_property
-    def told(self) -> ProjectSettings:
+    def project_settings(self) -> ProjectSettings:
         """What extensions are told that ask."""
         settings = self.settings
         return ProjectSettings(
@@ -248,7 +248,7 @@ class Composer:
             name = path.stem
             off = name in self.disabled
             if any(each.source == str(path) and each.names for each in self.agent.found):
-                continue  # in use already: `Reloading` sees to what has changed
+                continue  # in use already: `ExtensionReloader` sees to what has changed
             names, error = (), None if trusted else UNTRUSTED
             if trusted and not off:
                 names, error = self.attempt_file(path, seal)

@@ -36,7 +36,7 @@ from crow.settings import Settings
 REASON = "reload"
 
 
-class Reloading:
+class ExtensionReloader:
     """Brings an agent's extensions to what their files say now.
 
     ``said`` are lines about what is in use now, ``failed`` about what could not be used.

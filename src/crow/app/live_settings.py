@@ -84,11 +84,11 @@ class LiveSettings:
 
     async def reload(self, ctx: CommandContext) -> Answer:
         """Use everything that has changed of the extensions."""
-        from crow.app.extension_reloader import Reloading
+        from crow.app.extension_reloader import ExtensionReloader
 
         held = ground_of(ctx.session)
         settings = self.settings if held is None else held.settings
-        reloading = Reloading(ctx.agent, settings, self.sources)
+        reloading = ExtensionReloader(ctx.agent, settings, self.sources)
         if reloading.is_busy(ctx.session):
             return Answer("Another session is at work: /reload when it is done.")
         await reloading.reload(asked=True)
@@ -104,11 +104,11 @@ class LiveSettings:
 
     def proposals(self) -> Proposals:
         """What puts extensions into use while the agent works."""
-        from crow.app.extension_reloader import Reloading
+        from crow.app.extension_reloader import ExtensionReloader
         from crow.app.proposals import Proposed
 
         agent, sources = self.updater.agent, self.sources
-        return Proposed(lambda: Reloading(agent, self.settings, sources))
+        return Proposed(lambda: ExtensionReloader(agent, self.settings, sources))
 
     # the moments
 
@@ -151,9 +151,9 @@ class LiveSettings:
 
     async def _reload(self, ctx: RunContext, held: SessionSettings) -> None:
         """Use what the user has changed of their extensions, unless another session is at work."""
-        from crow.app.extension_reloader import Reloading
+        from crow.app.extension_reloader import ExtensionReloader
 
-        reloading = Reloading(self.updater.agent, held.settings, self.sources)
+        reloading = ExtensionReloader(self.updater.agent, held.settings, self.sources)
         if reloading.is_busy(ctx.session):
             return
         await reloading.reload(asked=False)

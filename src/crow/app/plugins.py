@@ -152,11 +152,11 @@ def brought_of(
     home, project = Path.home(), project or Path(settings.project or os.devnull)
     if not any(map(os.path.exists, _places_of_others(home, project))):
         return ()
-    from crow.project.other_agents import Place, brought_along
+    from crow.project.other_agents import AgentFolders, brought_along
 
     wanted = [name for name in OTHERS if name in others_of(settings)]
     is_one = str(project) != os.devnull and project != home
-    place = Place(home, project if is_one else None)
+    place = AgentFolders(home, project if is_one else None)
     is_trusted = settings.trusted if trusted is None else trusted
     return brought_along(place, wanted, trusted=is_trusted)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from crow.app.composer import FOLDER
-from crow.app.extension_reloader import Reloading
+from crow.app.extension_reloader import ExtensionReloader
 from crow.core.extensions import Found
 from crow.core.session import Session
 from crow.entry_points import OURS, entry_points
@@ -15,7 +15,7 @@ from crow.entry_points import OURS, entry_points
 class Proposed:
     """Uses texts as extensions of an agent: its `crow.project.Proposals`."""
 
-    def __init__(self, reloading: Callable[[], Reloading]) -> None:
+    def __init__(self, reloading: Callable[[], ExtensionReloader]) -> None:
         self.reloading = reloading
 
     def folder(self) -> Path:

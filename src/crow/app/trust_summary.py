@@ -173,7 +173,7 @@ def _file(path: Path, project: Path) -> Iterator[str]:
 
 def _foreign(path: Path, project: Path) -> Iterator[str]:
     """What a file of another agent's brings."""
-    from crow.project.other_agents import Place, brought_along
+    from crow.project.other_agents import AgentFolders, brought_along
 
     name = path.relative_to(project)
     if folder := watched_folder(name):
@@ -181,7 +181,7 @@ def _foreign(path: Path, project: Path) -> Iterator[str]:
         yield from () if is_skill else (f"{FOLDERS.get(folder, folder)}: {name}",)
         return
     agent = "opencode" if name.name in FOREIGN_FILES else name.parts[0].removeprefix(".")
-    found = brought_along(Place(Path(os.devnull), project, {}), (agent,))
+    found = brought_along(AgentFolders(Path(os.devnull), project, {}), (agent,))
     inside = [each for each in found if each.path == path]
     yield from _servers({each.name: each.value for each in inside if each.kind == "server"})
     yield from (each.label for each in inside if each.kind in ("command", "agent"))

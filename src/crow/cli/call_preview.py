@@ -18,7 +18,7 @@ COLOURS: dict[str, tuple[Style, ...]] = {"+": ("green",), "-": ("red",), "@": ("
 Line = tuple[str, tuple[Style, ...]]
 
 
-def proposal(request: PermissionRequest) -> Iterator[Line]:
+def preview(request: PermissionRequest) -> Iterator[Line]:
     """The changes, else the arguments where the title does not tell of them, as far as they fit."""
     lines = [*_changes(request.diffs), *map(_plain, request.details.splitlines())]
     yield from islice(lines, LINES)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crow.cli.ask import leaves
-from crow.cli.extension_widgets import Extras
+from crow.cli.extension_widgets import ExtensionWidgets
 from crow.cli.line_client import counted
 from crow.cli.memory import is_to_remember, remember
 from crow.cli.options import (
@@ -35,14 +35,14 @@ from crow.cli.options import (
 from crow.cli.output import Output
 from crow.cli.parser import Parser
 from crow.cli.prompt_run import CUT_OFF, INTERRUPTED, SUCCESSES, idle
-from crow.cli.session_control import Conversing, held, model_of, offer_leaving
+from crow.cli.session_control import SessionControl, held, model_of, offer_leaving
 from crow.cli.session_options import CHOOSE, check_session, declare_session, session_of
 from crow.core.ports import Question
 from crow.keys import INITIAL_PROMPT
 from crow.project.home import state_directory
 
 if TYPE_CHECKING:
-    from crow.cli.session_commands import Desk
+    from crow.cli.session_commands import ScreenCommands
     from crow.core.agent import Agent
     from crow.core.session import Reply, Session
     from crow.settings import Settings
@@ -219,9 +219,9 @@ class Talk:
         if not others or await tab.ask("", Question(asked, "confirm")):
             self.terminal.end()
 
-    def _desk(self, tab: Tab, session: Session) -> Desk:
+    def _desk(self, tab: Tab, session: Session) -> ScreenCommands:
         """What the person can do with sessions."""
-        from crow.cli.session_commands import DESK, Desk, Own
+        from crow.cli.session_commands import DESK, LocalCommand, ScreenCommands
 
         async def shows(another: Session, tells: bool) -> None:
             conversing = attach(tab, self.agent, another, self.settings)
@@ -229,9 +229,9 @@ class Talk:
                 await self._replay(tab, another)
             another.spawn(conversing.list_files())
 
-        desk = Desk(self.agent, session, tab, shows)
+        desk = ScreenCommands(self.agent, session, tab, shows)
         begins = "Begin another session beside this one"
-        desk.offer({**DESK, "new": Own(begins, self._new, "[PROMPT]", at_once=True)})
+        desk.offer({**DESK, "new": LocalCommand(begins, self._new, "[PROMPT]", at_once=True)})
 
         def takes_at_once(text: str) -> bool:
             own = desk.meant(text)
@@ -243,7 +243,7 @@ class Talk:
         tab.takes_at_once = takes_at_once
         return desk
 
-    async def _new(self, desk: Desk, prompt: str) -> None:
+    async def _new(self, desk: ScreenCommands, prompt: str) -> None:
         """Begin another session, whose tab is in front then."""
         tab = self.terminal.open(desk.session.cwd)
         session = await self.agent.new_session(desk.session.cwd, client=tab)
@@ -300,7 +300,7 @@ class Talk:
     async def _answer(self, tab: Tab, session: Session, prompt: str) -> None:
         """Work on one prompt."""
         conversing = tab.conversation
-        assert isinstance(conversing, Conversing)
+        assert isinstance(conversing, SessionControl)
         reply = await work(conversing, tab, prompt)
         if reply is not None:
             conclude(tab, reply)
@@ -339,11 +339,11 @@ def adopt(terminal: Terminal, settings: Settings, out: Output) -> None:
         out.error(text)
 
 
-def attach(tab: Tab, agent: Agent, session: Session, settings: Settings) -> Conversing:
+def attach(tab: Tab, agent: Agent, session: Session, settings: Settings) -> SessionControl:
     """Let the tab's keys reach the session, and its last line tell of that."""
     from crow.terminal.status import Status, branch_of
 
-    conversing = tab.conversation = Conversing(agent, session)
+    conversing = tab.conversation = SessionControl(agent, session)
     transcript = tab.transcript
     transcript.session_id, transcript.cwd, transcript.plan = session.id, session.cwd, ()
     branch = branch_of(Path(session.cwd))
@@ -354,7 +354,7 @@ def attach(tab: Tab, agent: Agent, session: Session, settings: Settings) -> Conv
         tab.refresh()
 
     session.spawn(look())
-    extras = Extras(agent, session, tab)
+    extras = ExtensionWidgets(agent, session, tab)
     tab.use(extras)
     extras.bind()
     if settings.status_line:
@@ -364,7 +364,7 @@ def attach(tab: Tab, agent: Agent, session: Session, settings: Settings) -> Conv
     return conversing
 
 
-async def work(conversing: Conversing, tab: Tab, prompt: str) -> Reply | None:
+async def work(conversing: SessionControl, tab: Tab, prompt: str) -> Reply | None:
     """Work on one prompt to its end; None where that was a command of the person's own."""
     session = conversing.session
     tab.begin(prompt)

@@ -105,7 +105,7 @@ def run(path: Path, options: argparse.Namespace, out: Output) -> int:
     else:
         out.line(f"differs  {path}:{wrong[0]}", "red")
         for word, step in zip(("recorded", "now"), wrong[1:], strict=True):
-            out.line(f"  {word + ':':9} {told(step)}")
+            out.line(f"  {word + ':':9} {step_line(step)}")
     return int(bool(wrong) and not options.update)
 
 
@@ -340,7 +340,7 @@ def compared(step: Step | None) -> Step | None:
     return {"kind": step["kind"], "calls": step.get("calls")}
 
 
-def told(step: Step | None) -> str:
+def step_line(step: Step | None) -> str:
     """A step in a line."""
     if step is None:
         return "nothing more"

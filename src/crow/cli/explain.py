@@ -54,13 +54,13 @@ class Called:
         """Who had the last word, and why."""
         judged = [each for each in self.records if verdict_of(each)]
         last = max(judged, key=strictness, default=None)
-        return f"{last['owner']}: {said(last)}" if last else ""
+        return f"{last['owner']}: {record_text(last)}" if last else ""
 
     @property
     def did(self) -> Iterator[str]:
         """What hooks did to it, a line each: what they changed, and who had the last word."""
         changed = [each for each in self.records if each.get("changed") or stood_in(each)]
-        told = [f"{each['owner']}: {said(each)}" for each in changed]
+        told = [f"{each['owner']}: {record_text(each)}" for each in changed]
         yield from dict.fromkeys(filter(None, [*told, self.decided]))
 
     def described(self) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def strictness(record: dict[str, Any]) -> tuple[bool, int]:
     return record["event"] == "on_permission", ORDER.index(verdict_of(record))
 
 
-def said(record: dict[str, Any]) -> str:
+def record_text(record: dict[str, Any]) -> str:
     """What a hook did, in words."""
     words = [f"failed: {record['error']}"] if record.get("error") else []
     whose = stood_in(record)
@@ -234,7 +234,7 @@ def show_beside(records: list[dict[str, Any]], out: Output) -> None:
     if records:
         out.raw(out.styled("beside the calls", "bold"))
     for record in records:
-        text = f"{record['event']}  {record['owner']}: {said(record)}"
+        text = f"{record['event']}  {record['owner']}: {record_text(record)}"
         out.raw(f"  {out.fit(one_line(text), 2)}")
 
 
@@ -285,7 +285,7 @@ def show_records(records: list[dict[str, Any]], agent: Agent, out: Output) -> No
     """The hooks of one event in order, those that said nothing in one line."""
     quiet: list[str] = []
     for record in records:
-        if said(record):
+        if record_text(record):
             show_quiet(quiet, out)
             quiet = []
             show_record(record, agent, out)
@@ -304,7 +304,9 @@ def show_record(record: dict[str, Any], agent: Agent, out: Output) -> None:
     """Who it was, what it did, how long that took, and where it is written."""
     failed = bool(record.get("error")) or verdict_of(record) in ("deny", "stop")
     who = one_line(f"{record['owner']}: {record['hook']}")
-    out.raw(f"     {who}  {out.styled(one_line(said(record)), *(('red',) if failed else ()))}")
+    out.raw(
+        f"     {who}  {out.styled(one_line(record_text(record)), *(('red',) if failed else ()))}"
+    )
     if record["owner"] != USER:
         place = written(record, agent)
         out.raw(out.styled(f"       {record['ms']:g} ms{f'  {place}' if place else ''}", "dim"))

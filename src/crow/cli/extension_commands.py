@@ -40,7 +40,7 @@ def left_out() -> Iterator[str]:
             yield f"the command {point.name!r} of {point.package} is left out: {whose} of that name"
 
 
-class Installed:
+class ExtensionCommand:
     """A command that a package brings; what it raises says which package that is."""
 
     def __init__(self, point: EntryPoint, command: Any) -> None:
@@ -82,7 +82,7 @@ def command_of(name: str) -> Any:
         raise UsageError(f"{no_such('command', name, known)} (see crow --help)")
     point = found[name]
     try:
-        return point.load() if point.own else Installed(point, point.load())
+        return point.load() if point.own else ExtensionCommand(point, point.load())
     except (Exception, SystemExit) as error:
         text = f"the command {name} of {point.package} is broken: {error!r}"
         raise CrowError(text) from error

@@ -23,7 +23,7 @@ LINES = 5
 """Lines of a widget."""
 
 
-class Extras:
+class ExtensionWidgets:
     """What the extensions of a session have to show."""
 
     def __init__(self, agent: Agent, session: Session, tab: Tab) -> None:

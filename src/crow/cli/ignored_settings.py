@@ -21,9 +21,9 @@ SHOWN = 6
 """Keys that a line names."""
 
 
-def news(settings: Settings) -> list[str]:
+def new_lines(settings: Settings) -> list[str]:
     """Lines about keys of which nobody was told; they are told then."""
-    left = {key: (each.why, str(each.source)) for each in left_out(settings) for key in each.table}
+    left = {key: (each.why, str(each.source)) for each in ignored(settings) for key in each.table}
     if not left:
         return []
     path = state_directory() / FILE
@@ -36,12 +36,12 @@ def news(settings: Settings) -> list[str]:
     for key in fresh:
         groups.setdefault(left[key], []).append(key)
     return [
-        f"{source.replace(str(Path.home()), '~', 1)}: {shown(keys)}: {why}"
+        f"{source.replace(str(Path.home()), '~', 1)}: {first_keys(keys)}: {why}"
         for (why, source), keys in groups.items()
     ]
 
 
-def left_out(settings: Settings) -> Iterator[Unused]:
+def ignored(settings: Settings) -> Iterator[Unused]:
     """What of Claude Code's files is for nobody here: keys and values, whose, and why."""
     from crow.app.models import claude_model, fallback_models
     from crow.settings.foreign import instead
@@ -59,7 +59,7 @@ def left_out(settings: Settings) -> Iterator[Unused]:
         yield Unused(fallbacks, {"fallbackModel": list(settings.fallback_model)}, why)
 
 
-def shown(keys: Sequence[str]) -> str:
+def first_keys(keys: Sequence[str]) -> str:
     """The first of some keys, and how many there are more."""
     more = f" and {len(keys) - SHOWN} more" if len(keys) > SHOWN else ""
     return f"{', '.join(keys[:SHOWN])}{more}"

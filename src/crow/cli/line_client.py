@@ -32,7 +32,7 @@ HEAD = 40
 PLAN_MARKS = {"completed": "✓", "in_progress": "▸", "pending": "·"}
 
 
-class View:
+class LineClient:
     """A client that writes lines. With an `Asker` it can be asked.
 
     ``told`` is where what tools do and the like goes, if not there as well.

@@ -208,13 +208,13 @@ def _only(servers: list[Server], options: argparse.Namespace, out: Output) -> Se
 
 
 def _logout(options: argparse.Namespace, out: Output) -> int:
-    from crow.extensions.mcp.auth.credential_store import Vault, key_of
+    from crow.extensions.mcp.auth.credential_store import CredentialStore, key_of
 
     _, hook = hook_of(options, out)
     urls = [each.url for each in hook.described() if each.name == options.name]
     if not urls:
         raise _unknown(options, out)
-    gone = Vault().drop(key_of(options.name, urls[0]))
+    gone = CredentialStore().drop(key_of(options.name, urls[0]))
     out.line(f"{'signed out of' if gone else 'nobody was signed in to'} {options.name}")
     return 0
 

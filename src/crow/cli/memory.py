@@ -11,7 +11,7 @@ from crow.core.messages import context_block
 from crow.core.ports import Question
 
 if TYPE_CHECKING:
-    from crow.cli.session_control import Conversing
+    from crow.cli.session_control import SessionControl
     from crow.extensions.instructions import InstructionsHook
     from crow.terminal.tab import Tab
 
@@ -24,7 +24,7 @@ def is_to_remember(prompt: str) -> bool:
     return text.startswith("#") and text.strip("#") == text[1:] and "\n" not in text
 
 
-async def remember(conversing: Conversing, tab: Tab, prompt: str) -> None:
+async def remember(conversing: SessionControl, tab: Tab, prompt: str) -> None:
     """Ask where a line is to be kept, write it there, and tell the model."""
     session = conversing.session
     used = conversing.agent.extensions_of(session).get("instructions")

@@ -213,9 +213,9 @@ def tell_problems(settings: Settings, agent: Agent, out: Output) -> None:
         out.error(text)
         live_of(agent).told.add(text)
     if settings.passed_over or settings.claude_model or settings.fallback_model:
-        from crow.cli.ignored_settings import news
+        from crow.cli.ignored_settings import new_lines
 
-        for text in news(settings):
+        for text in new_lines(settings):
             out.note(text)
 
 
@@ -224,7 +224,7 @@ def tell_news(settings: Settings, out: Output) -> None:
     from crow.app.plugins import brought_of
 
     if found := brought_of(settings):
-        from crow.project.other_agents.notice import news
+        from crow.project.other_agents.notice import notices
 
-        for text in news(found):
+        for text in notices(found):
             out.note(text)

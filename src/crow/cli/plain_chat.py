@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from crow.cli.ask import Asker, leaves, read_line
 from crow.cli.interrupt import Interrupts
-from crow.cli.line_client import View
+from crow.cli.line_client import LineClient
 from crow.cli.output import Output
 from crow.cli.prompt_run import conclude, idle
-from crow.cli.session_commands import PAPERS, Papers
+from crow.cli.session_commands import PAPERS, SessionCommands
 from crow.cli.session_control import held, offer_leaving
 from crow.cli.session_options import session_of
 from crow.core.ports import Question
@@ -34,7 +34,7 @@ NOTABLE = 10.0
 async def talk(agent: Agent, options: argparse.Namespace, settings: Settings, out: Output) -> None:
     """Answer prompt after prompt."""
     asker = Asker(out)
-    view = View(out, cwd=".", asker=asker)
+    view = LineClient(out, cwd=".", asker=asker)
     async with agent:
         with Interrupts(agent, out, asker, opening=True):
             session = await session_of(agent, options, settings, view)
@@ -44,7 +44,7 @@ async def talk(agent: Agent, options: argparse.Namespace, settings: Settings, ou
         text = f"crow in {session.cwd}, with {name}, {inside}. Ctrl-C ends an answer, /exit all."
         out.line(text, "dim")
         offer_leaving(agent, session)
-        papers = Papers(agent, session, Lines(out, asker))
+        papers = SessionCommands(agent, session, Lines(out, asker))
         papers.offer(PAPERS)
         given = [options.prompt] if options.prompt else []
         while (prompt := given.pop() if given else await read(out)) is not None:

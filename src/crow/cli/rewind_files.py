@@ -46,7 +46,7 @@ def is_keepers(command: SlashCommand) -> bool:
     return hasattr(getattr(command.run, "__self__", None), "plan_rewind")
 
 
-def shown(plan: Any, cwd: str) -> list[str]:
+def plan_lines(plan: Any, cwd: str) -> list[str]:
     """What would change, a path a line."""
     lines: list[str] = plan.lines(cwd)
     more = len(lines) - MOST
@@ -58,7 +58,7 @@ def count_of(steps: Iterable[Any]) -> int:
     return sum(not getattr(step, "is_folder", False) for step in steps)
 
 
-def told(outcome: Any) -> str:
+def outcome_line(outcome: Any) -> str:
     """What came of it, in a line."""
     count = count_of(outcome.done)
     text = f"{count} {'file was' if count == 1 else 'files were'} brought back"
@@ -66,7 +66,7 @@ def told(outcome: Any) -> str:
     return f"{text}; {failed}" if failed else text
 
 
-class Going:
+class RewindDialog:
     """One way back: what the person wants of it. ``talks`` is for the conversation."""
 
     def __init__(self, keeper: Any, session: Session, face: Asking) -> None:
@@ -105,7 +105,7 @@ class Going:
 
     async def _ask(self, plan: Any, text: str, offered: list[str]) -> str:
         """Show a plan, and ask; it is carried out where the answer is not about talk alone."""
-        detail = "\n".join(shown(plan, self._session.cwd))
+        detail = "\n".join(plan_lines(plan, self._session.cwd))
         question = Question(text, "select", tuple(offered), NOTHING, detail=detail)
         chosen: str = await self._face.ask(self._session.id, question)
         self._overwrite = chosen == OVER
@@ -118,4 +118,4 @@ class Going:
             return UNTOUCHED
         session, plan = self._session, self._plan
         outcome = await self._keeper.carry_out_rewind(session, plan, overwrite=self._overwrite)
-        return told(outcome) + (f" (/rewind {BACK} undoes that)" if outcome.done else "")
+        return outcome_line(outcome) + (f" (/rewind {BACK} undoes that)" if outcome.done else "")

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from crow.cli.ask import Asker, somebody_is_there
 from crow.cli.claude_options import swallower
 from crow.cli.interrupt import Interrupts
-from crow.cli.line_client import View
+from crow.cli.line_client import LineClient
 from crow.cli.options import (
     agent_of,
     declare_agent,
@@ -219,17 +219,17 @@ async def answer(options: argparse.Namespace, settings: Settings, prompt: str, o
             interrupts.opened()
             refuse_unknown(agent, session, prompt)
             reply = await talk(agent, session, prompt, view)
-    if isinstance(view, View) and STRUCTURED_OUTPUT.get(session) is not None:
+    if isinstance(view, LineClient) and STRUCTURED_OUTPUT.get(session) is not None:
         out.verbatim(reply.text)
-    if out.err.isatty() and isinstance(view, View) and not view.quiet:
+    if out.err.isatty() and isinstance(view, LineClient) and not view.quiet:
         out.note(f"session {reply.session.id[:8]}")
     return conclude(reply, view.unasked, out, interrupts.status)
 
 
-async def talk(agent: Agent, session: Session, prompt: str, view: View | Lines) -> Reply:
+async def talk(agent: Agent, session: Session, prompt: str, view: LineClient | Lines) -> Reply:
     """Answer the prompt, and what its hooks make of it."""
     view.out.when_gone = lambda: agent.cancel(session)
-    if isinstance(view, View):
+    if isinstance(view, LineClient):
         view.cwd = session.cwd
     else:
         view.begin(session, session.model or agent.llm.model, resumed=bool(session.messages))
@@ -238,7 +238,7 @@ async def talk(agent: Agent, session: Session, prompt: str, view: View | Lines) 
     return reply
 
 
-def client_of(options: argparse.Namespace, out: Output, asker: Asker | None) -> View | Lines:
+def client_of(options: argparse.Namespace, out: Output, asker: Asker | None) -> LineClient | Lines:
     """Who shows what happens."""
     if options.form != "text":
         from crow.cli.jsonl import Lines
@@ -246,4 +246,4 @@ def client_of(options: argparse.Namespace, out: Output, asker: Asker | None) -> 
         return Lines(out)
     told = out if out.is_terminal else out.beside()
     said = out if options.json_schema is None else told  # the answer alone is for a pipe
-    return View(said, told, cwd=str(directory(options)), asker=asker, quiet=options.quiet)
+    return LineClient(said, told, cwd=str(directory(options)), asker=asker, quiet=options.quiet)

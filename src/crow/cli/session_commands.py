@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from crow.cli.rewind_files import BACK, UNTOUCHED, Going, is_keepers, keeper_of
+from crow.cli.rewind_files import BACK, UNTOUCHED, RewindDialog, is_keepers, keeper_of
 from crow.cli.session_lookup import able, stored, whole_id
 from crow.core.catalog import Command
 from crow.core.errors import CrowError
@@ -38,7 +38,7 @@ class Face(Protocol):
 
 
 @frozen
-class Own:
+class LocalCommand:
     """A command of the terminal's own, which no model hears of.
 
     One that is ``at_once`` does not wait for the end of a run.
@@ -50,16 +50,16 @@ class Own:
     at_once: bool = False
 
 
-class Papers:
+class SessionCommands:
     """What can be done to the session that is talked to, in any terminal."""
 
     def __init__(self, agent: Agent, session: Session, face: Face) -> None:
         self.agent = agent
         self.session = session
         self.face = face
-        self._own: dict[str, Own] = {}
+        self._own: dict[str, LocalCommand] = {}
 
-    def offer(self, commands: Mapping[str, Own]) -> None:
+    def offer(self, commands: Mapping[str, LocalCommand]) -> None:
         """List commands among the others, where nobody else has taken their names.
 
         What keeps files gives ``/rewind`` to clients without a list to choose from.
@@ -72,7 +72,7 @@ class Papers:
                 continue
             self._own[name] = own
 
-    def meant(self, prompt: str) -> Own | None:
+    def meant(self, prompt: str) -> LocalCommand | None:
         """The command that a prompt is; None where it is none of these."""
         name = prompt.strip().partition(" ")[0]
         return self._own.get(name.removeprefix("/")) if name.startswith("/") else None
@@ -118,7 +118,7 @@ class Papers:
         self.face.tell(f"the conversation is in {path}, without the secrets that Crow knows")
 
 
-class Desk(Papers):
+class ScreenCommands(SessionCommands):
     """What can be done on the screen beside: another session is talked to then."""
 
     face: Tab
@@ -186,7 +186,7 @@ class Desk(Papers):
     async def rewind(self, words: str) -> None:
         """Go back to before an earlier prompt, which can be edited, and bring files back."""
         keeper, word = keeper_of(self.agent, self.session), words.strip()
-        going = Going(keeper, self.session, self.face)
+        going = RewindDialog(keeper, self.session, self.face)
         if word == BACK:
             self.face.tell(await going.undo())
             return
@@ -233,17 +233,27 @@ async def nothing(ctx: CommandContext) -> None:
     """Do nothing: the terminal reads these words by itself."""
 
 
-PAPERS: Mapping[str, Own] = {
-    "export": Own(
-        "Write the conversation into a file, as Markdown or .json", Papers.export, "[FILE]"
+PAPERS: Mapping[str, LocalCommand] = {
+    "export": LocalCommand(
+        "Write the conversation into a file, as Markdown or .json", SessionCommands.export, "[FILE]"
     ),
-    "rename": Own("Give this session a title", Papers.rename, "TITLE", at_once=True),
+    "rename": LocalCommand(
+        "Give this session a title", SessionCommands.rename, "TITLE", at_once=True
+    ),
 }
-DESK: Mapping[str, Own] = {
+DESK: Mapping[str, LocalCommand] = {
     **PAPERS,
-    "close": Own("Close this session; the last one leaves", Desk.close, at_once=True),
-    "resume": Own("Go on in another session, chosen from a list", Desk.resume, "[ID]"),
-    "rewind": Own("Go back to before an earlier prompt (Esc Esc)", Desk.rewind, "[NUMBER|back]"),
-    "sessions": Own("Go to another open session", Desk.sessions, at_once=True),
-    "tree": Own("Go on from any point of the conversation and its forks", Desk.tree),
+    "close": LocalCommand(
+        "Close this session; the last one leaves", ScreenCommands.close, at_once=True
+    ),
+    "resume": LocalCommand(
+        "Go on in another session, chosen from a list", ScreenCommands.resume, "[ID]"
+    ),
+    "rewind": LocalCommand(
+        "Go back to before an earlier prompt (Esc Esc)", ScreenCommands.rewind, "[NUMBER|back]"
+    ),
+    "sessions": LocalCommand("Go to another open session", ScreenCommands.sessions, at_once=True),
+    "tree": LocalCommand(
+        "Go on from any point of the conversation and its forks", ScreenCommands.tree
+    ),
 }

@@ -52,7 +52,7 @@ class Steered:
         self._session.take_back(self._message)
 
 
-class Conversing:
+class SessionControl:
     """What the keys of a terminal do to a session."""
 
     def __init__(self, agent: Agent, session: Session) -> None:

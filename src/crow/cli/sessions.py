@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crow.cli.interrupt import run_async
-from crow.cli.line_client import View, counted
+from crow.cli.line_client import LineClient, counted
 from crow.cli.options import agent_of, declare_place, directory, settings_of
 from crow.cli.output import Output, Style
 from crow.cli.parser import Parser, UsageError, no_such
@@ -229,7 +229,7 @@ async def show(store: Store, options: argparse.Namespace, out: Output) -> None:
     info = await find(store, session_id)
     out.line(f"session {session_id}", "bold")
     out.line(f"{info.cwd}  {counted(info.messages, 'message')}", "dim")
-    view = View(out, cwd=info.cwd, asker=None)
+    view = LineClient(out, cwd=info.cwd, asker=None)
     for event in await replay(session_id):
         if isinstance(event, UserMessage):
             out.line()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from crow.cli.ask import Asker, somebody_is_there
 from crow.cli.output import Output
 from crow.cli.parser import UsageError
-from crow.cli.rewind_files import BACK, NOBODY, count_of, keeper_of, shown, told
+from crow.cli.rewind_files import BACK, NOBODY, count_of, keeper_of, outcome_line, plan_lines
 from crow.cli.session_lookup import able, whole_id
 from crow.core.errors import SessionError
 from crow.core.messages import CONTEXT_OPEN
@@ -44,7 +44,7 @@ async def rewind(agent: Agent, store: Store, options: argparse.Namespace, out: O
         return 1
     if plan.steps:
         outcome = await keeper.carry_out_rewind(session, plan, overwrite=options.overwrite)
-        out.line(told(outcome))
+        out.line(outcome_line(outcome))
         out.line(f"crow sessions rewind {session_id[:8]} {BACK} undoes that", "dim")
     if point is not None:
         copied = await able(store, "fork")(session_id, before=point.before)
@@ -105,7 +105,7 @@ def _show(plan: Any, session: Session, options: argparse.Namespace, out: Output)
         for step in plan.steps:
             out.verbatim(json.dumps(_as_json(step)))
         return
-    for line in shown(plan, session.cwd):
+    for line in plan_lines(plan, session.cwd):
         out.line(f"  {line}")
     if not plan.steps:
         out.line("no files to bring back")

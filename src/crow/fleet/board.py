@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from crow.core.frozen import frozen
 from crow.fleet.database import Database
-from crow.fleet.job_filter import Where
+from crow.fleet.job_filter import JobFilter
 from crow.fleet.queue import Housekeeping, Offer, Queue
-from crow.fleet.rate_limits import Pace
+from crow.fleet.rate_limits import RateLimits
 from crow.fleet.statements import CLAIM, COME_BY, LEAVE, OFFERED, OVERSPENT, RESCUE, SUBMIT
 from crow.fleet.task import Task, task_of
 
@@ -80,7 +80,7 @@ class Board:
         self.lease = lease
         self.database = Database(address, size=size, patience=patience)
         self._queue = queue
-        self.pace = Pace(self.database)
+        self.pace = RateLimits(self.database)
         self.connection = self.database.connection
         self._all = self.database.rows
 
@@ -144,7 +144,7 @@ class Board:
                 await self._all("ANALYZE fleet_jobs")
                 counted = many
 
-    async def cancel(self, where: Where) -> int:
+    async def cancel(self, where: JobFilter) -> int:
         """Cancel jobs: what waits at once, what runs when its worker next renews."""
         done = await self._all(
             "UPDATE fleet_jobs SET cancel = true,"  # noqa: S608
@@ -155,7 +155,7 @@ class Board:
         )
         return len(done)
 
-    async def retry(self, where: Where) -> int:
+    async def retry(self, where: JobFilter) -> int:
         """Let jobs that failed, were stopped or cancelled go on where they ended."""
         done = await self._all(
             "UPDATE fleet_jobs SET state = 'queued', cancel = false, tries = 0, ended = NULL,"  # noqa: S608
@@ -186,7 +186,7 @@ class Board:
         await self.offer_due()
         return bool(done)
 
-    async def jobs(self, where: Where) -> list[dict[str, Any]]:
+    async def jobs(self, where: JobFilter) -> list[dict[str, Any]]:
         """Rows of jobs, in the order in which they were submitted."""
         return await self._all(
             "SELECT id, key, batch, state, priority, labels, task, epoch, who, tries, turns,"  # noqa: S608
@@ -220,7 +220,7 @@ class Board:
         rows = await self._all("SELECT patch FROM fleet_jobs WHERE id = %s", (job,))
         return bytes(rows[0]["patch"]) if rows and rows[0]["patch"] is not None else None
 
-    async def summary(self, where: Where) -> dict[str, Any]:
+    async def summary(self, where: JobFilter) -> dict[str, Any]:
         """How many jobs there are in each state, what they cost, and how fast they end."""
         (row,) = await self._all(
             "SELECT count(*) AS jobs, coalesce(sum(cost), 0) AS cost,"  # noqa: S608

@@ -34,7 +34,7 @@ from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such
 from crow.fleet.board import LEASE, Board
 from crow.fleet.inbox import answer, job_of, waiting
-from crow.fleet.job_filter import Where, table
+from crow.fleet.job_filter import JobFilter, table
 from crow.fleet.queue import chosen_queue
 from crow.fleet.schedule_cli import checked, schedule
 from crow.fleet.task import FleetError, Task, read_tasks
@@ -145,10 +145,10 @@ def home(path: str | Path) -> Path:
     return Path(os.path.expanduser(path))
 
 
-def chosen(options: argparse.Namespace, job: str = "") -> Where:
+def chosen(options: argparse.Namespace, job: str = "") -> JobFilter:
     """The jobs that the options mean."""
     job = job or (options.words[0] if options.words else "")
-    return Where(options.batch or "", options.label, job, options.state)
+    return JobFilter(options.batch or "", options.label, job, options.state)
 
 
 async def submit(board: Board, tasks: list[Task], options: argparse.Namespace, out: Output) -> int:
@@ -332,7 +332,7 @@ async def retry(board: Board, options: argparse.Namespace, out: Output) -> int:
     return 0
 
 
-def _meant(options: argparse.Namespace) -> Where:
+def _meant(options: argparse.Namespace) -> JobFilter:
     if not (options.words or options.batch or options.label or options.state):
         raise UsageError(f"crow fleet {options.action} wants an ID, --batch, --label or --state")
     return chosen(options)

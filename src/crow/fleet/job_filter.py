@@ -8,7 +8,7 @@ from crow.core.frozen import frozen
 
 
 @frozen
-class Where:
+class JobFilter:
     """Which jobs: those of a batch, with a label, of an id's first letters; all without any."""
 
     batch: str = ""

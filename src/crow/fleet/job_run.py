@@ -22,7 +22,7 @@ from crow.fleet.database import retried
 from crow.fleet.queue import Offer
 from crow.fleet.rate_limits import limit_of
 from crow.fleet.task import FleetError
-from crow.fleet.workspace import NONE, Place
+from crow.fleet.workspace import NONE, JobFolder
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
@@ -101,7 +101,7 @@ class FleetClient(NullClient):
         raise AssertionError
 
 
-class Running:
+class JobRun:
     """A job that this worker has by an ``offer``.
 
     ``why`` is why it was called off; empty where it was not.
@@ -121,7 +121,7 @@ class Running:
         self.board = board
         self.claimed = claimed
         self.offer = offer
-        self.place = Place(claimed.task.workspace, root, claimed.job, kinds)
+        self.place = JobFolder(claimed.task.workspace, root, claimed.job, kinds)
         self.why: Why = ""
         self.is_handed_back = False
         self.question: dict[str, Any] | None = None
@@ -392,5 +392,5 @@ async def _quietly(work: Any) -> Any:
         return None
 
 
-Build = Callable[[Any, Path, Running], Any]
+Build = Callable[[Any, Path, JobRun], Any]
 """Makes the agent of a task in a folder, with the job as one of its hooks."""

@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from crow.fleet.board import Board
-from crow.fleet.job_filter import Where, table
+from crow.fleet.job_filter import JobFilter, table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -27,7 +27,7 @@ SHOWN = 15
 EVERY = 1.0
 
 
-async def watch(board: Board, where: Where, out: Output, *, as_json: bool) -> int:
+async def watch(board: Board, where: JobFilter, out: Output, *, as_json: bool) -> int:
     """Show it until all has ended, or once where nobody watches; 1 where jobs have failed."""
     if as_json or not out.is_terminal:
         seen = await board.summary(where)
@@ -79,7 +79,7 @@ def spoken(seconds: float) -> str:
     return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
 
 
-async def screen(board: Board, where: Where, seen: dict[str, Any]) -> RenderableType:
+async def screen(board: Board, where: JobFilter, seen: dict[str, Any]) -> RenderableType:
     """The screen at one moment."""
     from rich.console import Group
     from rich.table import Table
@@ -107,8 +107,8 @@ async def screen(board: Board, where: Where, seen: dict[str, Any]) -> Renderable
     return Group(*parts)
 
 
-def _in(where: Where, state: str) -> Where:
-    return Where(where.batch, where.label, where.job, state)
+def _in(where: JobFilter, state: str) -> JobFilter:
+    return JobFilter(where.batch, where.label, where.job, state)
 
 
 def bar(seen: dict[str, Any], width: int = 60) -> RenderableType:

@@ -28,7 +28,7 @@ LOOK = 10.0
 """Seconds after which a session that waits looks whether it still has to."""
 
 
-class Pace:
+class RateLimits:
     """Until when which provider is to be left alone, for whom, as this worker last heard."""
 
     def __init__(self, database: Database) -> None:

@@ -30,7 +30,7 @@ NONE: Kinds = {}
 IDENTITY = ("-c", "user.name=Crow", "-c", "user.email=crow@localhost")
 
 
-class Place:
+class JobFolder:
     """The workspace of one job on this machine."""
 
     def __init__(self, recipe: Workspace, root: Path, job: str, kinds: Kinds = NONE) -> None:

@@ -40,7 +40,7 @@ class Key:
 
 
 @frozen
-class Place:
+class ModelEndpoint:
     """Where a model is. ``table`` is the settings' part about its provider.
 
     ``wire`` is the one that somebody chose, ``moved`` says that the provider is not where it is
@@ -55,7 +55,7 @@ class Place:
     moved: bool = False
 
 
-def make_model(name: str, place: Place, settings: Table, env: Mapping[str, str]) -> LLM:
+def make_model(name: str, place: ModelEndpoint, settings: Table, env: Mapping[str, str]) -> LLM:
     """The LLM. Raises `ModelError` (unconfigured) where key, headers or URL cannot work."""
     preset, table = place.preset, place.table
     info = info_at(name, place, settings)
@@ -82,7 +82,7 @@ def make_model(name: str, place: Place, settings: Table, env: Mapping[str, str])
     )  # fmt: skip
 
 
-def info_at(name: str, place: Place, settings: Table) -> ModelInfo:
+def info_at(name: str, place: ModelEndpoint, settings: Table) -> ModelInfo:
     """What is known of a model, with what the settings say of it, its provider and any model."""
     info = model_info(place.provider, name)
     own: Table = place.table.get("models", {}).get(name, {})
@@ -124,7 +124,7 @@ def _thinking(info: ModelInfo, levels: Iterable[str]) -> ModelInfo:
     return replace(info, thinking=style, levels={each: known.get(each, each) for each in levels})
 
 
-def _finding(name: str, url: str, place: Place, settings: Table) -> Any:
+def _finding(name: str, url: str, place: ModelEndpoint, settings: Table) -> Any:
     """What asks a server for its window; None where that is known or said."""
     own: Table = place.table.get("models", {}).get(name, {})
     said = any(table.get("context_window") for table in (settings, place.table, own))
@@ -156,7 +156,7 @@ def _timeouts(table: Table, settings: Table) -> Any:
     return Timeouts(**{name: float(said[name]) for name in names & said.keys()}) if said else None
 
 
-def _vouching(place: Place, url: str, wire: str, env: Mapping[str, str]) -> dict[str, Any]:
+def _vouching(place: ModelEndpoint, url: str, wire: str, env: Mapping[str, str]) -> dict[str, Any]:
     """Where the key comes from, or what vouches for requests where there is none."""
     key, cloud = place.key, place.preset.cloud
     options: dict[str, Any] = {"key_origin": key.origin} if key else {}

@@ -10,7 +10,7 @@ from typing import Any
 from crow.core.errors import ModelError, nearest
 from crow.core.frozen import frozen
 from crow.core.ports import LLM
-from crow.llm.factory import Key, Place, make_model
+from crow.llm.factory import Key, ModelEndpoint, make_model
 from crow.llm.models import WIRES, ModelInfo, model_info
 from crow.llm.presets import OTHER_NAMES, PRESETS, Preset, provider_meant
 
@@ -131,7 +131,7 @@ def helper(table: Table, origin: str) -> Key:
     return Key(command=table.get("apiKeyHelper") or "", origin=origin)
 
 
-def _at(base_url: str, settings: Table, keys: Keys) -> Place:
+def _at(base_url: str, settings: Table, keys: Keys) -> ModelEndpoint:
     """An endpoint that is given by its URL; it need not want a key."""
     url = base_url.rstrip("/")
     known = next(
@@ -148,10 +148,10 @@ def _at(base_url: str, settings: Table, keys: Keys) -> Place:
         key = keys.of(known, preset)
     wire = _wire(keys.env.get("CROW_WIRE") or settings.get("wire"), "for the base URL")
     moved = bool(known) and url != PRESETS[known].base_url
-    return Place(known, preset, key, {}, wire, moved)
+    return ModelEndpoint(known, preset, key, {}, wire, moved)
 
 
-def _of(name: str, settings: Table, keys: Keys) -> Place:
+def _of(name: str, settings: Table, keys: Keys) -> ModelEndpoint:
     """The provider that a model's name names or means. Raises `ModelError` (unconfigured)."""
     env = keys.env
     provider = provider_of(name, settings, env)
@@ -165,7 +165,7 @@ def _of(name: str, settings: Table, keys: Keys) -> Place:
         what = f"{provider} needs a key for {name}: set {' or '.join(preset.key_names)}"
         raise ModelError(f"{what}, or CROW_API_KEY, or run {LOGIN}", kind="unconfigured")
     wire = _wire(table.get("wire"), f"of the provider {provider}")
-    return Place(provider, preset, key, table, wire, _is_elsewhere(provider, preset, table))
+    return ModelEndpoint(provider, preset, key, table, wire, _is_elsewhere(provider, preset, table))
 
 
 def _located(preset: Preset, env: Mapping[str, str]) -> Preset:

@@ -14,7 +14,7 @@ from typing import Any
 from crow.core.errors import ModelError, nearest
 from crow.core.frozen import frozen
 from crow.core.ports import LLM
-from crow.llm.factory import Key, Place, Table, make_model
+from crow.llm.factory import Key, ModelEndpoint, Table, make_model
 from crow.llm.listing import sources
 from crow.llm.model_names import (
     REHEARSAL,
@@ -180,7 +180,7 @@ class ProviderRoutes:
         }
         table = {**table, "headers": route.headers, "query": None, "models": models}
         named = "" if provider == MAIN else provider
-        place = Place(named, preset, Key(), table, route.wire, moved=True)
+        place = ModelEndpoint(named, preset, Key(), table, route.wire, moved=True)
         return make_model(name, place, {**self._settings, "headers": {}}, self._env)
 
     def _provider(self, name: str) -> str:

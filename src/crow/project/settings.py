@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Behaviour = Literal["allow", "ask", "deny"]
 
 
-class Rule(NamedTuple):
+class SettingsRule(NamedTuple):
     """A permission rule: ``source`` names the file, ``root`` is what ``/`` means in it."""
 
     text: str
@@ -33,9 +33,9 @@ class Rules:
     ``denyInsteadOfPrompting``; ``excluded`` are no part of the working directories.
     """
 
-    allow: tuple[Rule, ...] = ()
-    ask: tuple[Rule, ...] = ()
-    deny: tuple[Rule, ...] = ()
+    allow: tuple[SettingsRule, ...] = ()
+    ask: tuple[SettingsRule, ...] = ()
+    deny: tuple[SettingsRule, ...] = ()
     mode: str = "default"
     directories: tuple[str, ...] = ()
     switches: frozenset[str] = frozenset()

@@ -40,7 +40,7 @@ class Item(Protocol):
         ...
 
 
-class Answer:
+class AnswerText:
     """A text of the model's, of which everything but the open end is final."""
 
     def __init__(self, palette: Palette, message_id: str = "") -> None:

@@ -21,7 +21,7 @@ from prompt_toolkit.keys import ALL_KEYS, KEY_ALIASES, Keys
 from crow.terminal.editor import Editor
 from crow.terminal.outbox import Outbox
 from crow.terminal.picker import add_picking
-from crow.terminal.progress_line import Working
+from crow.terminal.progress_line import ProgressLine
 from crow.terminal.questions import Questions
 
 ALT_ENTER = (Keys.Escape, Keys.ControlM)
@@ -51,7 +51,7 @@ MODIFIERS = {"ctrl": "c", "shift": "s"}
 class Worked(Protocol):
     """The session that keys go to."""
 
-    working: Working | None
+    working: ProgressLine | None
     outbox: Outbox
 
 

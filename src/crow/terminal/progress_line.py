@@ -27,7 +27,7 @@ LETTERS = 4
 """Letters of a token, about."""
 
 
-class Working:
+class ProgressLine:
     """A run that is on. ``doing`` is what it does now."""
 
     def __init__(self) -> None:

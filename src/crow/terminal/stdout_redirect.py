@@ -9,7 +9,7 @@ from collections.abc import Callable
 from crow.text import clean
 
 
-class Beside(io.TextIOBase):
+class RedirectedStdout(io.TextIOBase):
     """A stream that stands for standard output and error; ``show`` is called with its lines."""
 
     def __init__(self, show: Callable[[list[str]], None]) -> None:

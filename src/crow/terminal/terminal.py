@@ -24,7 +24,7 @@ from crow.terminal.progress_line import BEAT
 from crow.terminal.questions import Questions
 from crow.terminal.roster import heading, roster_line
 from crow.terminal.screen import Screen
-from crow.terminal.stdout_redirect import Beside
+from crow.terminal.stdout_redirect import RedirectedStdout
 from crow.terminal.tab import ABSENT, Tab
 from crow.text import one_line, shorten
 
@@ -73,7 +73,7 @@ class Terminal:
         task = asyncio.create_task(begin())
         task.add_done_callback(lambda _: self.screen.exit())
         beat = asyncio.create_task(self._beat())
-        beside = Beside(self._print)
+        beside = RedirectedStdout(self._print)
         try:
             with redirect_stdout(beside), redirect_stderr(beside):
                 await self.screen.run()

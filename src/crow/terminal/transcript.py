@@ -23,7 +23,7 @@ from crow.core.events import (
     UserMessage,
 )
 from crow.core.messages import Content, text_of
-from crow.terminal.answer import Answer, Item, Thought
+from crow.terminal.answer import AnswerText, Item, Thought
 from crow.terminal.card import Body, Card
 from crow.terminal.palette import Look, Palette
 from crow.terminal.pictures import picture_lines, pictures_of
@@ -108,13 +108,13 @@ class Transcript:
 
     def _say(self, text: str, message_id: str) -> None:
         last = self._items[-1] if self._items else None
-        if isinstance(last, Answer) and not last.done and last.message_id == message_id:
+        if isinstance(last, AnswerText) and not last.done and last.message_id == message_id:
             last.take(text)
             return
         if not text.strip("\n"):
             return
         self._end_words()
-        answer = Answer(self._palette, message_id)
+        answer = AnswerText(self._palette, message_id)
         answer.take(text.lstrip("\n"))
         self._items.append(answer)
 
@@ -128,7 +128,7 @@ class Transcript:
 
     def _end_words(self) -> None:
         for item in self._items:
-            if isinstance(item, Answer | Thought):
+            if isinstance(item, AnswerText | Thought):
                 item.end()
 
     def _plan(self, entries: tuple[PlanEntry, ...]) -> None:

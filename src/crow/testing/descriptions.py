@@ -36,7 +36,7 @@ def short(line: str) -> str:
     return line if len(line) <= WIDTH else f"{line[:WIDTH]}…"
 
 
-def told(record: Record) -> str:
+def record_line(record: Record) -> str:
     """What a hook did, in a line."""
     who = record.owner if record.owner == record.hook else f"{record.owner}.{record.hook}"
     said = [f"failed: {record.error}"] if record.error else []

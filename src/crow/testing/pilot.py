@@ -19,8 +19,8 @@ from crow.core.verdicts import Answer, Ask, Deny, Stop
 from crow.settings import load
 from crow.testing.descriptions import about as words_of
 from crow.testing.descriptions import is_of_test, short
+from crow.testing.descriptions import record_line as happening
 from crow.testing.descriptions import text as text_of
-from crow.testing.descriptions import told as happening
 from crow.testing.user import Asked, ScriptedUser, described
 
 if TYPE_CHECKING:

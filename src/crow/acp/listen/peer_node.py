@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from crow.acp.listen.session_pool import SessionPool
 
 
-class Neighbour:
+class PeerNode:
     """What another node can ask; a `crow.acp.connection.Methods`.
 
     Nothing of it is passed on to a third one.

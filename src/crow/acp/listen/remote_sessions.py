@@ -51,7 +51,7 @@ class Lease:
         return end > self._end
 
 
-class Elsewhere:
+class RemoteSessions:
     """The methods for one client of this node; a `crow.acp.connection.Methods`.
 
     ``here`` answers for sessions of this node, ``client`` is the connection with the client, which

@@ -15,7 +15,7 @@ Taken = Callable[[Line], bool]
 """Takes an answer; True where it is not to be passed on."""
 
 
-class Side:
+class Endpoint:
     """One end, and the requests that it has not answered yet."""
 
     def __init__(self, peer: Peer) -> None:

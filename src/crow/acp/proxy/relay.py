@@ -23,7 +23,7 @@ from crow.acp.jsonrpc import (
     notification,
     success,
 )
-from crow.acp.proxy.endpoint import CANCEL_REQUEST, Judgement, Side
+from crow.acp.proxy.endpoint import CANCEL_REQUEST, Endpoint, Judgement
 from crow.acp.proxy.line import Line, is_answer, parse, understood, unjudgeable, unread
 from crow.acp.proxy.options import CANCELLED as NOBODY
 from crow.acp.proxy.options import allowed, kind_chosen, refused
@@ -51,7 +51,7 @@ class Relay:
     """
 
     def __init__(self, crow: Agent, client: Peer, agent: Peer) -> None:
-        self.client, self.agent = Side(client), Side(agent)
+        self.client, self.agent = Endpoint(client), Endpoint(agent)
         self._crow = crow
         self._names = f"crow-{secrets.token_hex(4)}"
         self._count = 0

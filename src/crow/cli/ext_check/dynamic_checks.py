@@ -22,7 +22,7 @@ from crow.cli.ext_check.finding import Finding
 from crow.cli.ext_check.harness import Player, Warnings, concerns
 from crow.cli.ext_check.leaks import around, end, left, settled
 from crow.cli.ext_check.options import options
-from crow.cli.ext_check.origins import Witness
+from crow.cli.ext_check.origins import OriginTracker
 from crow.cli.ext_check.prefix import Asked, prefix
 from crow.cli.ext_check.session_checks import unheard, unstored
 from crow.cli.ext_check.source_lines import NOWHERE, Place, hooks, place_of_hook
@@ -52,11 +52,11 @@ async def check(spec: str) -> list[Finding]:
     except CrowError as error:
         return [Finding.of(str(error))]
     findings = [finding for each in every for finding in options(each, name)]
-    witness = Witness()
-    first = await Play(name, source, thing, witness).run()
+    witness = OriginTracker()
+    first = await Trial(name, source, thing, witness).run()
     findings += first.findings
     if first.asked:
-        again = await Play(name, source, thing, witness).run()
+        again = await Trial(name, source, thing, witness).run()
         findings += [*again.findings, *prefix(first, again)]
         return [*repeated(findings, first.findings, again.findings)]
     return findings
@@ -77,14 +77,14 @@ def repeated(
             yield each
 
 
-class Play:
+class Trial:
     """A session in which an extension takes part.
 
     ``findings`` are what is wrong, ``asked`` what the model was sent, ``sections`` what the
     extension adds to the instructions, and ``told`` what its hooks did, each with its place.
     """
 
-    def __init__(self, name: str, source: str, thing: Any, witness: Witness) -> None:
+    def __init__(self, name: str, source: str, thing: Any, witness: OriginTracker) -> None:
         self.name, self.source, self.thing, self.witness = name, source, thing, witness
         self.findings: list[Finding] = []
         self.asked: list[Asked] = []
@@ -93,7 +93,7 @@ class Play:
         self.used: tuple[str, ...] = ()
         self.files: tuple[str, ...] = ()
 
-    async def run(self) -> Play:
+    async def run(self) -> Trial:
         """Play it to its end."""
         self.witness.follow_tasks()
         before, model, heard = around(), Player(ACT), Warnings()

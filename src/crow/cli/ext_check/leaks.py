@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from crow.cli.ext_check.finding import Finding
-from crow.cli.ext_check.origins import Witness
+from crow.cli.ext_check.origins import OriginTracker
 from crow.cli.ext_check.source_lines import NOWHERE
 
 Around: TypeAlias = Mapping[str, Mapping[object, str]]
@@ -109,7 +109,7 @@ async def settled(before: Around) -> Around:
         await asyncio.sleep(A_MOMENT)
 
 
-def left(before: Around, now: Around, witness: Witness | None = None) -> Iterator[Finding]:
+def left(before: Around, now: Around, witness: OriginTracker | None = None) -> Iterator[Finding]:
     """What is there that was not before, with the line that it came from."""
     for what, names in now.items():
         for key, name in sorted(names.items(), key=lambda each: each[1]):

@@ -17,7 +17,7 @@ SUBREAPER = 36
 """What ``prctl`` of Linux is told, so that processes whose parent is gone become ours."""
 
 
-class Witness:
+class OriginTracker:
     """Notes what this process is told to do, for as long as it lives, and the line that told it.
 
     Names are kept by what they are names of, as `around` has it; a process by its arguments.

@@ -31,7 +31,7 @@ from crow.app.extension_loader import find
 from crow.cli.ext_check.finding import Finding
 from crow.cli.ext_check.harness import Act, Player, Warnings, concerns
 from crow.cli.ext_check.leaks import UNDO, around, end, left, settled
-from crow.cli.ext_check.origins import Witness
+from crow.cli.ext_check.origins import OriginTracker
 from crow.core.agent import Agent
 from crow.core.errors import CrowError, ModelError
 from crow.core.ports import NullClient, PermissionRequest
@@ -82,7 +82,7 @@ class User(NullClient):
 class Life:
     """One agent and its sessions, from the first to the last. Each step is a method."""
 
-    def __init__(self, what: What, witness: Witness | None = None) -> None:
+    def __init__(self, what: What, witness: OriginTracker | None = None) -> None:
         self.what, self.witness = what, witness
         given = load(os.getcwd())  # noqa: PTH109 - the folder that it is played in
         self.model, self.user = Player(), User()
@@ -283,7 +283,7 @@ def lived(spec: str, plays: int, number: int) -> Iterator[Finding]:
         yield Finding.of(str(error))
         return
     failed: list[tuple[Exception, list[Step]]] = []
-    until, witness = 0.0, Witness(str(Path(hypothesis.__file__).parent))
+    until, witness = 0.0, OriginTracker(str(Path(hypothesis.__file__).parent))
 
     @seed(number)
     @settings(
@@ -322,17 +322,17 @@ def lived(spec: str, plays: int, number: int) -> Iterator[Finding]:
         yield from once(error, steps)
     except Exception:  # noqa: BLE001 - whatever it was, it is told
         error, steps = failed[-1]
-        yield replace(Finding.of(_said(error)), steps=told(steps))
+        yield replace(Finding.of(_said(error)), steps=steps_as_text(steps))
 
 
 def once(error: Exception, steps: Sequence[Step]) -> Iterator[Finding]:
     """What happened in one life and not again; what only took long is the machine's."""
     finding = Finding.of(_said(error), ONCE)
     if not finding.is_slow:
-        yield replace(finding, steps=told(steps))
+        yield replace(finding, steps=steps_as_text(steps))
 
 
-def told(steps: Sequence[Step]) -> tuple[str, ...]:
+def steps_as_text(steps: Sequence[Step]) -> tuple[str, ...]:
     """Steps as a person reads them."""
     return tuple(f"{name}({', '.join(map(repr, arguments))})" for name, *arguments in steps)
 

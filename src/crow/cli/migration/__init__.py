@@ -25,7 +25,7 @@ from crow.cli.options import declare_place, directory
 from crow.cli.output import Output, Style
 from crow.cli.parser import Parser, UsageError
 from crow.cli.trust import confirmed
-from crow.project.other_agents import Place
+from crow.project.other_agents import AgentFolders
 from crow.project.trust import project_of
 from crow.text import one_line
 
@@ -46,7 +46,7 @@ def main(options: argparse.Namespace, out: Output) -> int:
     """Run ``crow import``."""
     home = Path.home()
     project = project_of(directory(options), home)
-    place = Place(home, project if project != home else None)
+    place = AgentFolders(home, project if project != home else None)
     found: Sequence[Row] = list(import_module(f"crow.cli.migration.{options.agent}").rows(place))
     rows, files = planned(found, place)
     show(rows, options, out)

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from crow.app.plugins import plugins_of
-from crow.cli.ignored_settings import left_out, shown
+from crow.cli.ignored_settings import first_keys, ignored
 from crow.cli.migration.row import Row
-from crow.project.other_agents import Place
+from crow.project.other_agents import AgentFolders
 from crow.project.other_agents.files import read, table
 from crow.project.plugins import CLAUDES
 from crow.settings import Settings, load
@@ -24,7 +24,7 @@ LEFT_OUT = {
 }
 
 
-def rows(place: Place) -> Iterator[Row]:
+def rows(place: AgentFolders) -> Iterator[Row]:
     """What becomes of it."""
     folders = [place.home, *([place.project] if place.project else [])]
     for base in (folder / ".claude" for folder in folders):
@@ -43,13 +43,13 @@ def rows(place: Place) -> Iterator[Row]:
     yield from _left(settings, place)
 
 
-def _left(settings: Settings, place: Place) -> Iterator[Row]:
-    for each in left_out(settings):
+def _left(settings: Settings, place: AgentFolders) -> Iterator[Row]:
+    for each in ignored(settings):
         file = place.shown(Path(each.source.path))
-        yield Row("settings", "left out", f"{shown(list(each.table))}: {each.why}", file)
+        yield Row("settings", "left out", f"{first_keys(list(each.table))}: {each.why}", file)
 
 
-def _plugins(settings: Settings, place: Place) -> Iterator[Row]:
+def _plugins(settings: Settings, place: AgentFolders) -> Iterator[Row]:
     plugins, problems = plugins_of(settings)
     for plugin in plugins:
         if plugin.root.is_relative_to(place.home / CLAUDES):
@@ -64,7 +64,7 @@ def _plugins(settings: Settings, place: Place) -> Iterator[Row]:
             yield Row(f"plugin {id_}", "left out", why, place.shown(Path(origin.path)))
 
 
-def _servers(place: Place) -> Iterator[Row]:
+def _servers(place: AgentFolders) -> Iterator[Row]:
     path = place.home / ".claude.json"
     try:
         told = read(path)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crow.cli.migration.row import Row, live, model_row
-from crow.project.other_agents import Place
+from crow.project.other_agents import AgentFolders
 from crow.project.other_agents.codex import things
-from crow.project.other_agents.item import Things
+from crow.project.other_agents.item import ItemFactory
 
 
-def rows(place: Place) -> Iterator[Row]:
+def rows(place: AgentFolders) -> Iterator[Row]:
     """What becomes of it."""
     yield from live(things(place), place)
     own = place.own("CODEX_HOME", ".codex")
     for base, is_project in ((own, False), (place.project, True)):
         if base is not None:
             path = (base / ".codex" if is_project else base) / "config.toml"
-            told, _ = Things("codex", is_project).table(path)
+            told, _ = ItemFactory("codex", is_project).table(path)
             yield from _model(told, place.shown(path), is_project=is_project)
 
 

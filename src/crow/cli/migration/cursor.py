@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crow.cli.migration.row import Row, live
-from crow.project.other_agents import Place
+from crow.project.other_agents import AgentFolders
 from crow.project.other_agents.cursor import things
 
 
-def rows(place: Place) -> Iterator[Row]:
+def rows(place: AgentFolders) -> Iterator[Row]:
     """What becomes of it."""
     yield from live(things(place), place)
     for base in (place.project,) if place.project else ():

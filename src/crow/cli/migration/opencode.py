@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crow.cli.migration.row import Row, live, model_row
-from crow.project.other_agents import Place
+from crow.project.other_agents import AgentFolders
 from crow.project.other_agents.files import pairs, table
-from crow.project.other_agents.item import Things
+from crow.project.other_agents.item import ItemFactory
 from crow.project.other_agents.opencode import NAMES, things
 
 TOOLS = {"edit": "Edit", "bash": "Bash", "webfetch": "WebFetch", "read": "Read", "skill": "Skill"}
 
 
-def rows(place: Place) -> Iterator[Row]:
+def rows(place: AgentFolders) -> Iterator[Row]:
     """What becomes of it."""
     found = things(place)
     yield from live((each for each in found if each.name != "permission"), place)
@@ -23,7 +23,7 @@ def rows(place: Place) -> Iterator[Row]:
         folders = (place.project, place.project / ".opencode")
         files += [(folder / name, True) for folder in folders for name in NAMES]
     for path, is_project in files:
-        told, _ = Things("opencode", is_project).table(path)
+        told, _ = ItemFactory("opencode", is_project).table(path)
         file = place.shown(path)
         if isinstance(model := told.get("model"), str):
             provider, _, rest = model.partition("/")

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crow.cli.migration.row import Row, live, model_row
-from crow.project.other_agents import Place
-from crow.project.other_agents.item import Things
+from crow.project.other_agents import AgentFolders
+from crow.project.other_agents.item import ItemFactory
 from crow.project.other_agents.pi import things
 
 
-def rows(place: Place) -> Iterator[Row]:
+def rows(place: AgentFolders) -> Iterator[Row]:
     """What becomes of it."""
     yield from live(things(place), place)
     own = place.own("PI_CODING_AGENT_DIR", ".pi/agent")
     for base, is_project in ((own, False), (place.project, True)):
         if base is not None:
             path = (base / ".pi" if is_project else base) / "settings.json"
-            told, _ = Things("pi", is_project).table(path)
+            told, _ = ItemFactory("pi", is_project).table(path)
             model, provider = told.get("defaultModel"), told.get("defaultProvider")
             if isinstance(model, str) and isinstance(provider, str):
                 yield model_row(provider, model, place.shown(path), is_project=is_project)

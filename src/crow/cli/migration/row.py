@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import Any, Literal
 
 from crow.core.frozen import frozen
-from crow.project.other_agents import Brought, Place
+from crow.project.other_agents import AgentFolders, Brought
 
 Fate = Literal["taken", "changed", "read live", "left out", "there"]
 Table = dict[str, Any]
@@ -35,7 +35,7 @@ class Row:
         return bool(self.path)
 
 
-def live(things: Iterable[Brought], place: Place) -> Iterator[Row]:
+def live(things: Iterable[Brought], place: AgentFolders) -> Iterator[Row]:
     """What becomes of what Crow reads where it is, or leaves out."""
     for each in things:
         fate: Fate = "left out" if each.kind == "left out" else "read live"

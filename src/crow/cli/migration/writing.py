@@ -12,13 +12,13 @@ from typing import cast
 from crow.cli.migration.row import Row, Table
 from crow.core.errors import CrowError
 from crow.project.files import write_atomically
-from crow.project.other_agents import Place
+from crow.project.other_agents import AgentFolders
 from crow.settings.files import parse_file, why
 
 Files = dict[Path, Table]
 
 
-def planned(rows: Iterable[Row], place: Place) -> tuple[list[Row], Files]:
+def planned(rows: Iterable[Row], place: AgentFolders) -> tuple[list[Row], Files]:
     """The rows as they turn out, and the files as they would be; only those that change."""
     before: Files = {}
     after: Files = {}
@@ -34,7 +34,7 @@ def planned(rows: Iterable[Row], place: Place) -> tuple[list[Row], Files]:
     return turned, {path: told for path, told in after.items() if told != before[path]}
 
 
-def target(row: Row, place: Place) -> Path:
+def target(row: Row, place: AgentFolders) -> Path:
     """The settings file that a row belongs into."""
     if row.is_project and place.project is not None:
         return place.project / ".crow" / "settings.local.json"

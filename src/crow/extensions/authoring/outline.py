@@ -55,7 +55,7 @@ def outline(text: str, events: Collection[str]) -> dict[str, list[str]]:
     return {sort: [*names] for sort, names in found.items()}
 
 
-def told(found: Mapping[str, Collection[str]]) -> str:
+def summary(found: Mapping[str, Collection[str]]) -> str:
     """That in a line."""
     return "; ".join(f"{sort}: {', '.join(names)}" for sort, names in found.items())
 

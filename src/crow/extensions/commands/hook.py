@@ -25,7 +25,7 @@ from crow.events import CommandsChanged
 from crow.extensions.commands.builtin import REQUEST, builtin_commands
 from crow.extensions.commands.directories import ADD_DIR, CD, DIRECTORY_ADDED
 from crow.extensions.commands.naming import missing, typed
-from crow.extensions.commands.recipe import Recipe, Recipes, Scope, Stamp, stamps, told
+from crow.extensions.commands.recipe import Recipe, Recipes, Scope, Stamp, recipe_of, stamps
 from crow.project import Plugin, foreign_folders, is_trusted, placeholder_values, project_of
 
 if TYPE_CHECKING:
@@ -266,7 +266,7 @@ class CommandsHook:
             if each.kind == self.name or is_elsewhere:
                 continue
             with suppress(ValueError):
-                recipe = told(each)
+                recipe = recipe_of(each)
                 recipes.named.setdefault(recipe.name, recipe)
 
     def _command(self, recipe: Recipe) -> Command:

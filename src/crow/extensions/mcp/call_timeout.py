@@ -55,7 +55,7 @@ class Pulse:
             news.cancel()
 
 
-async def answered(
+async def with_timeout(
     asking: Coroutine[Any, Any, T],
     pulse: Pulse,
     ctx: ToolEnvironment | None,

@@ -59,8 +59,8 @@ from crow.extensions.mcp.failure import (
     without_secrets,
 )
 from crow.extensions.mcp.limits import ENTRIES, PAGES
-from crow.extensions.mcp.negotiation import ConnectionMode, first_mode, fallback_mode
-from crow.extensions.mcp.response_filter import Told, sieved
+from crow.extensions.mcp.negotiation import ConnectionMode, fallback_mode, first_mode
+from crow.extensions.mcp.response_filter import FilterObserver, filtered
 from crow.extensions.mcp.stdio import process_streams
 from crow.extensions.mcp.web import http_streams, sse_streams
 
@@ -99,7 +99,7 @@ class Progress(Protocol):
         ...
 
 
-class Link:
+class ServerConnection:
     """A connection that is up until ``gone``."""
 
     def __init__(self, client: Client, gone: asyncio.Event) -> None:
@@ -220,7 +220,7 @@ async def _all(
 
 
 @asynccontextmanager
-async def opened(owner: Owner, failure: Failure) -> AsyncGenerator[Link]:
+async def opened(owner: Owner, failure: Failure) -> AsyncGenerator[ServerConnection]:
     """Connect to a server, in the way that it is known for, else the newest first.
 
     Raises what the transport or the library raises, of several ways what the first one raised.
@@ -234,7 +234,7 @@ async def opened(owner: Owner, failure: Failure) -> AsyncGenerator[Link]:
 
 
 @asynccontextmanager
-async def _first_that_works(owner: Owner, failure: Failure) -> AsyncGenerator[Link]:
+async def _first_that_works(owner: Owner, failure: Failure) -> AsyncGenerator[ServerConnection]:
     way: ConnectionMode | None = owner.way or first_mode(owner.description.transport)
     owner.remember(None)
     tried: list[ConnectionMode] = []
@@ -258,7 +258,9 @@ async def _first_that_works(owner: Owner, failure: Failure) -> AsyncGenerator[Li
 
 
 @asynccontextmanager
-async def _linked(owner: Owner, failure: Failure, way: ConnectionMode) -> AsyncGenerator[Link]:
+async def _linked(
+    owner: Owner, failure: Failure, way: ConnectionMode
+) -> AsyncGenerator[ServerConnection]:
     gone = asyncio.Event()
     client = Client(
         _server_of(owner, failure, way, gone),
@@ -273,7 +275,7 @@ async def _linked(owner: Owner, failure: Failure, way: ConnectionMode) -> AsyncG
         log_level=owner.limits.log_level,
     )
     async with client:
-        link = Link(client, gone)
+        link = ServerConnection(client, gone)
         await link.log_from(owner.limits.log_level)
         yield link
 
@@ -283,9 +285,9 @@ def _server_of(owner: Owner, failure: Failure, way: ConnectionMode, gone: asynci
     if way.transport == "process":
         return owner.description.server
     probes = way.transport == "stdio" and way.mode == "auto"
-    return sieved(
+    return filtered(
         streams_of(owner, failure, way.transport),
-        Told(owner.drop, failure.stray, gone.set),
+        FilterObserver(owner.drop, failure.stray, gone.set),
         min(PATIENCE, owner.limits.connect / 3) if probes else None,
     )
 
@@ -309,7 +311,7 @@ def streams_of(
             return channel_streams(described.channel)
 
 
-async def _listen(link: Link, owner: Owner) -> None:
+async def _listen(link: ServerConnection, owner: Owner) -> None:
     """Servers of the newer sort tell of changes only on request, for as long as that lasts."""
     pause = RELISTEN
     while not link.gone.is_set():

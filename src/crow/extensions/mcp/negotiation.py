@@ -39,7 +39,9 @@ def fallback_mode(way: ConnectionMode, error: BaseException, status: int) -> Con
     code = error.code if isinstance(error, MCPError) else None
     match way:
         case ConnectionMode("stdio", "auto") if code == CONNECTION_CLOSED:
-            return ConnectionMode("stdio", "legacy")  # many end at the first word that they do not know
+            return ConnectionMode(
+                "stdio", "legacy"
+            )  # many end at the first word that they do not know
         case ConnectionMode("http", "auto") if status in OLDER and code not in NEWER[:1]:
             return ConnectionMode("sse", "legacy")
         case ConnectionMode("stdio" | "http", "legacy") if code in NEWER:

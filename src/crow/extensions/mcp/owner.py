@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from crow.extensions.mcp.auth.credential_store import Vault
-    from crow.extensions.mcp.auth.sign_in import Person
+    from crow.extensions.mcp.auth.credential_store import CredentialStore
+    from crow.extensions.mcp.auth.sign_in import SignIn
     from crow.extensions.mcp.description import Description
     from crow.extensions.mcp.limits import Limits
     from crow.extensions.mcp.negotiation import ConnectionMode
@@ -21,7 +21,7 @@ class Owner(Protocol):
     description: Description
     limits: Limits
     reaper: ProcessReaper
-    vault: Vault
+    vault: CredentialStore
 
     @property
     def cwd(self) -> str:
@@ -67,7 +67,7 @@ class Owner(Protocol):
         """Keep a line that the server logs."""
         ...
 
-    def person(self) -> Person | None:
+    def person(self) -> SignIn | None:
         """Who can sign in now."""
         ...
 

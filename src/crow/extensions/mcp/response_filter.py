@@ -43,7 +43,7 @@ VERSIONS = {"supported": [LATEST_MODERN_VERSION], "requested": ""}
 
 
 @frozen
-class Told:
+class FilterObserver:
     """Whom a sieve tells: of tools that are left out, of lines that are nothing, of the end."""
 
     drop: Drop
@@ -51,7 +51,7 @@ class Told:
     gone: Callable[[], None]
 
 
-class Sieve:
+class ResponseFilter:
     """A stream of messages, as the library reads it. ``gone`` is called where it ends.
 
     Each request gets an answer as soon as it is clear what that is: also where the server's is
@@ -59,7 +59,9 @@ class Sieve:
     answered here where the server has been silent for ``patience`` seconds.
     """
 
-    def __init__(self, stream: Any, requests: Requests, tell: Told, patience: float | None) -> None:
+    def __init__(
+        self, stream: Any, requests: Requests, tell: FilterObserver, patience: float | None
+    ) -> None:
         self._stream = stream
         self._requests = requests
         self._tell = tell
@@ -114,7 +116,7 @@ class Sieve:
         if isinstance(message, JSONRPCResponse):
             message.result = completed(request, clean(message.result))
             if request.method == "tools/list":
-                sift(message.result, self._tell.drop, is_modern=request.is_modern)
+                drop_invalid_tools(message.result, self._tell.drop, is_modern=request.is_modern)
         elif message.error.code == UNSUPPORTED_PROTOCOL_VERSION:
             given = cast("object", message.error.data)
             message.error.data = {**VERSIONS, **(given if isinstance(given, dict) else {})}
@@ -155,7 +157,7 @@ class Sieve:
         await self.aclose()
 
 
-class Noting:
+class RequestRecorder:
     """A stream of messages, as the library writes it, that notes what is asked."""
 
     def __init__(self, stream: Any, requests: Requests) -> None:
@@ -184,14 +186,17 @@ class Noting:
 
 
 @asynccontextmanager
-async def sieved(
-    streams: AbstractAsyncContextManager[Any], tell: Told, patience: float | None
+async def filtered(
+    streams: AbstractAsyncContextManager[Any], tell: FilterObserver, patience: float | None
 ) -> AsyncGenerator[Any]:
     """A transport, seen through a sieve."""
     requests = Requests()
     try:
         async with streams as (reading, writing):
-            yield Sieve(reading, requests, tell, patience), Noting(writing, requests)
+            yield (
+                ResponseFilter(reading, requests, tell, patience),
+                RequestRecorder(writing, requests),
+            )
     finally:
         tell.gone()
 
@@ -204,7 +209,7 @@ def completed(request: Request, result: dict[str, Any]) -> dict[str, Any]:
     return {"resultType": "complete", **lifetime, **result}
 
 
-def sift(result: dict[str, Any], drop: Drop, *, is_modern: bool) -> None:
+def drop_invalid_tools(result: dict[str, Any], drop: Drop, *, is_modern: bool) -> None:
     """Take invalid tools out of a list of tools.
 
     What a tool says of its output is taken out of all: it is not needed, and could be anything.

@@ -19,7 +19,7 @@ LONGEST_WAIT = 24 * 3600.0
 OWN: Key[Any] = Key("mcp.own")
 
 
-class OwnServers:
+class SessionServers:
     """Connects to servers when the session is first asked, and lends it their tools.
 
     They end with it; a sub-agent waits for each of them.

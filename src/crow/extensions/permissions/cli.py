@@ -171,7 +171,7 @@ async def judged(agent: Agent, tool: str, args: dict[str, Any], cwd: str) -> Jud
         made = by_rules(rules.of_session(call), call)
         sources = rules.sources_of(made.rule)
         return Judged(made.decision, made.reason, made.rule, sources, args=changed)
-    hook = told(agent, record, tool)
+    hook = hook_decision(agent, record, tool)
     return Judged(decision_of(verdict), verdict.reason, hook=hook, args=changed)
 
 
@@ -180,7 +180,7 @@ def decision_of(verdict: Allow | Ask | Deny | Stop) -> str:
     return "ask" if isinstance(verdict, Ask) else "allow" if isinstance(verdict, Allow) else "deny"
 
 
-def told(agent: Agent, record: Record, tool: str) -> str:
+def hook_decision(agent: Agent, record: Record, tool: str) -> str:
     """A hook that decided; where it runs handlers, those that it may have been."""
     chosen = getattr(agent.extensions.get(record.owner), "chosen", None)
     named = [f"{each} from {each.source}" for each in chosen("PreToolUse", tool)] if chosen else []

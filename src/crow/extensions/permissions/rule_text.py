@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Written(NamedTuple):
+class RuleText(NamedTuple):
     """A rule as it was written: ``source`` names the settings, ``root`` is what ``/`` means."""
 
     text: str

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Hit = tuple[SessionInfo, int, str, str]
 
 
-class Place(Protocol):
+class Backend(Protocol):
     """A database that holds sessions. ``notices`` is what a person should know of its opening.
 
     ``patience`` is for how many milliseconds a lock is waited for, and ``begin`` the statement that

@@ -28,7 +28,7 @@ NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "fuse.
 
 
 class Database:
-    """One database file: a `Place`. ``notices`` is what a person should know of its opening."""
+    """One database file: a `Backend`. ``notices`` is what a person should know of its opening."""
 
     begin = "BEGIN IMMEDIATE"
     writes_at_once = False

@@ -10,7 +10,7 @@ from crow.extensions.persistence.filters import matches, split
 from crow.messages import is_prompt, text_of
 
 if TYPE_CHECKING:
-    from crow.extensions.persistence.backend import Hit, Place
+    from crow.extensions.persistence.backend import Backend, Hit
     from crow.extensions.persistence.sql import Connection
 
 BATCH = 1000
@@ -66,7 +66,7 @@ def _said(kind: str, value: Any) -> str:
 
 
 def search(
-    connection: Connection, place: Place, text: str, cwd: str | None = None, limit: int = 20
+    connection: Connection, place: Backend, text: str, cwd: str | None = None, limit: int = 20
 ) -> list[Found]:
     """The sessions where every word of a text was said in one message, the best first.
 
@@ -83,7 +83,7 @@ def search(
 
 
 def _said_in(
-    connection: Connection, place: Place, text: str, cwd: str | None, limit: int
+    connection: Connection, place: Backend, text: str, cwd: str | None, limit: int
 ) -> list[Found]:
     words = text.split()
     if not words:

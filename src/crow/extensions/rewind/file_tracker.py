@@ -11,12 +11,12 @@ from itertools import islice
 from typing import TypeGuard
 
 from crow import frozen
-from crow.extensions.rewind.inotify import Follower, Notices
+from crow.extensions.rewind.inotify import Follower, Inotify
 from crow.extensions.rewind.path_state import (
     ABSENT,
     UNKNOWN,
     Keeping,
-    Shape,
+    PathState,
     Stamp,
     inode_of_many,
     is_settled,
@@ -52,7 +52,7 @@ class Limits:
 
 
 @frozen
-class Moment:
+class RunningCall:
     """A call that is at work. ``paths`` are those that it may change, None for any."""
 
     at: float
@@ -66,14 +66,14 @@ class Moment:
         return any(is_below(path, root) for root in roots)
 
 
-class Watched:
+class FileTracker:
     """The files of one session: how they looked last, and who is at work on them.
 
     Used in threads, one look after the other. ``told`` is what its user should know, once each.
     What is there at first is only looked at, and kept by and by, while it is as it was then.
     """
 
-    def __init__(self, session: str, store: Kept, limits: Limits, notices: Notices | None) -> None:
+    def __init__(self, session: str, store: Kept, limits: Limits, notices: Inotify | None) -> None:
         self.session = session
         self.told: dict[str, bool] = {}
         self._store = store
@@ -81,9 +81,9 @@ class Watched:
         self._notices = notices
         self._followers: dict[str, Follower | None] = {}
         self._stamps: dict[str, Stamp | None] = {}
-        self._shapes: dict[str, Shape] = {}
+        self._shapes: dict[str, PathState] = {}
         self._roots: dict[str, bool] = {}
-        self._working: list[Moment] = []
+        self._working: list[RunningCall] = []
         self._put_off: dict[str, None] = {}
         self._room = limits.folder
         self._closed = False
@@ -107,7 +107,7 @@ class Watched:
                 self._room -= self._take(as_then, self._room)
             time.sleep(PAUSE)
 
-    def begin(self, paths: Iterable[str] | None, roots: Collection[str]) -> Moment:
+    def begin(self, paths: Iterable[str] | None, roots: Collection[str]) -> RunningCall:
         """A call begins, which may change these paths, or any: keep what is there."""
         with self._lock:
             whole = None if paths is None else frozenset(_with_folders(paths))
@@ -116,11 +116,11 @@ class Watched:
             wanted = {ANYWHERE: UNKNOWN} if whole is None else {
                 path: self._known(path) for path in whole
             }  # fmt: skip
-            moment = Moment(at, whole, tuple(self._store.begin(self.session, at, wanted)))
+            moment = RunningCall(at, whole, tuple(self._store.begin(self.session, at, wanted)))
             self._working.append(moment)
             return moment
 
-    def end(self, moment: Moment, roots: Collection[str]) -> None:
+    def end(self, moment: RunningCall, roots: Collection[str]) -> None:
         """A call is over: write down what it changed."""
         with self._lock:
             try:
@@ -144,7 +144,7 @@ class Watched:
 
     # looking
 
-    def _known(self, path: str) -> Shape:
+    def _known(self, path: str) -> PathState:
         return self._shapes.get(path, ABSENT if self._stamps.get(path) is None else UNKNOWN)
 
     def _look(self, paths: Collection[str] | None, roots: Collection[str]) -> None:
@@ -186,7 +186,7 @@ class Watched:
         is_same = known is not None and what is not None and known == (0, *what)
         return is_same and not self._shapes[path].is_kept
 
-    def _changes(self, before: Mapping[str, Shape], roots: Collection[str]) -> Iterable[Change]:
+    def _changes(self, before: Mapping[str, PathState], roots: Collection[str]) -> Iterable[Change]:
         real, was_there = outermost(roots), {each.mark for each in before.values()}
         for path, old in before.items():
             whose = next((each for each in self._working if each.covers(path, real)), None)
@@ -198,7 +198,7 @@ class Watched:
             # it came from elsewhere: to remove it could be to lose it
             yield Change(self.session, time.time(), path, old, UNKNOWN if is_moved else after)
 
-    def _is_older(self, path: str, moment: Moment) -> bool:
+    def _is_older(self, path: str, moment: RunningCall) -> bool:
         """True for a file or link that is older than the call which put it there."""
         what = self._stamps.get(path)
         return what is not None and len(what) > 1 and what[-3] < (moment.at - SLACK) * 1e9
@@ -273,7 +273,7 @@ class Watched:
         for path, (what, mark) in self._store.known_below(root).items():
             if here.get(path) == what and path not in self._stamps:
                 self._stamps[path] = what
-                self._shapes[path] = Shape("file", what[0] & 0o7777, mark, what[1])
+                self._shapes[path] = PathState("file", what[0] & 0o7777, mark, what[1])
 
     # keeping
 
@@ -304,7 +304,7 @@ class Watched:
             self._store.keep(contents, stamps)
         return most - room
 
-    def _tell_large(self, path: str, shape: Shape, *, is_full: bool) -> None:
+    def _tell_large(self, path: str, shape: PathState, *, is_full: bool) -> None:
         if is_full:
             self._tell("there is more here than is kept: not all can be taken back")
         elif shape.size > self._limits.keeping.largest:

@@ -31,7 +31,7 @@ class Follower:
     business. ``linked`` are the files with more than one name, and ``inodes`` what they are.
     """
 
-    def __init__(self, notices: Notices, root: str) -> None:
+    def __init__(self, notices: Inotify, root: str) -> None:
         self.root = root
         self.below = root.rstrip(os.sep) + os.sep
         self.made: set[str] = set()
@@ -39,7 +39,7 @@ class Follower:
         self.inodes = {0}
         self.nested: set[str] = set()
         self.changed: set[str] | None = None
-        self._notices: Notices | None = notices
+        self._notices: Inotify | None = notices
 
     def begin(self) -> None:
         """Be told from now on, of folders that are then entered."""
@@ -84,7 +84,7 @@ class Follower:
                 self.made.add(path)
 
 
-class Notices:
+class Inotify:
     """What the kernel tells one agent, of the folders of all its sessions. Used in threads."""
 
     def __init__(self) -> None:

@@ -19,7 +19,7 @@ TICK = 20_000_000
 
 
 @frozen
-class Shape:
+class PathState:
     """What is at a path. ``mark`` is a file's hash, empty where it was not kept, or a link's text.
 
     ``unknown`` is for what a call that was cut off may have left.
@@ -37,7 +37,7 @@ class Shape:
             self.kind == "file" and bool(self.mark)
         )
 
-    def same(self, other: Shape) -> bool:
+    def same(self, other: PathState) -> bool:
         """True where both are surely the same."""
         if self.kind == "folder" == other.kind:
             return True
@@ -52,14 +52,14 @@ class Shape:
         return f"{self.kind} {self.mode} {self.size} {self.mark}"
 
     @classmethod
-    def of_text(cls, text: str) -> Shape:
+    def of_text(cls, text: str) -> PathState:
         """The shape that was stored."""
         kind, mode, size, mark = text.split(" ", 3)
         return cls(kind, int(mode), mark, int(size))  # pyright: ignore[reportArgumentType]
 
 
-ABSENT = Shape("absent")
-UNKNOWN = Shape("unknown")
+ABSENT = PathState("absent")
+UNKNOWN = PathState("unknown")
 
 
 def stamp_of(path: str, unseen: Stamp | None = None) -> Stamp | None:
@@ -94,9 +94,9 @@ def is_settled(what: Stamp) -> bool:
     return len(what) == 1 or time.time_ns() - max(what[2:4]) > TICK
 
 
-def unread(what: Stamp) -> Shape:
+def unread(what: Stamp) -> PathState:
     """The shape of a file that nobody has read."""
-    return Shape("file", stat.S_IMODE(what[0]), "", what[1])
+    return PathState("file", stat.S_IMODE(what[0]), "", what[1])
 
 
 @frozen
@@ -111,7 +111,7 @@ class Keeping:
         return len(data) > self.largest or any(secret in data for secret in self.secrets)
 
 
-def look(path: str, keeping: Keeping) -> tuple[Shape, Stamp | None, bytes]:
+def look(path: str, keeping: Keeping) -> tuple[PathState, Stamp | None, bytes]:
     """What is at a path, its stamp, and what is in it where that is to be kept.
 
     What changes while it is read is read again, and is not kept where that does not end.
@@ -123,18 +123,18 @@ def look(path: str, keeping: Keeping) -> tuple[Shape, Stamp | None, bytes]:
         shape, data = _look(path, before, keeping)
         if shape.kind == "folder" or stamp_of(path) == before:
             return shape, before, data
-    return Shape("other"), None, b""
+    return PathState("other"), None, b""
 
 
-def _look(path: str, what: Stamp, keeping: Keeping) -> tuple[Shape, bytes]:
+def _look(path: str, what: Stamp, keeping: Keeping) -> tuple[PathState, bytes]:
     mode = stat.S_IMODE(what[0])
     if stat.S_ISDIR(what[0]):
-        return Shape("folder", mode), b""
+        return PathState("folder", mode), b""
     if stat.S_ISLNK(what[0]):
         with contextlib.suppress(OSError):
-            return Shape("link", 0, os.readlink(path)), b""  # noqa: PTH115 - as it stands
+            return PathState("link", 0, os.readlink(path)), b""  # noqa: PTH115 - as it stands
     if not stat.S_ISREG(what[0]):
-        return Shape("other"), b""
+        return PathState("other"), b""
     if what[1] > keeping.largest:
         return unread(what), b""
     try:
@@ -144,7 +144,7 @@ def _look(path: str, what: Stamp, keeping: Keeping) -> tuple[Shape, bytes]:
         return unread(what), b""
     if keeping.refuses(data):
         return unread(what), b""
-    return Shape("file", mode, hashlib.sha256(data).hexdigest(), len(data)), data
+    return PathState("file", mode, hashlib.sha256(data).hexdigest(), len(data)), data
 
 
 def _no_link(path: str, flags: int) -> int:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from crow import frozen
 from crow.extensions.rewind.file_tracker import ANYWHERE
-from crow.extensions.rewind.path_state import UNKNOWN, Keeping, Shape, look
+from crow.extensions.rewind.path_state import UNKNOWN, Keeping, PathState, look
 from crow.extensions.rewind.shared_store import Kept
 from crow.extensions.rewind.store import Change
 
@@ -40,8 +40,8 @@ class Step:
 
     path: str
     action: Action
-    now: Shape
-    then: Shape
+    now: PathState
+    then: PathState
     reason: str = ""
     can_overwrite: bool = False
 
@@ -186,7 +186,7 @@ def _steps(
 def judged(
     path: str,
     chain: Sequence[Change],
-    now: Shape,
+    now: PathState,
     has: Callable[[str], bool],
     folders: Collection[str],
 ) -> Step | None:
@@ -209,7 +209,7 @@ def judged(
 
 
 def _hindrance(
-    path: str, now: Shape, then: Shape, has: Callable[[str], bool], folders: Collection[str]
+    path: str, now: PathState, then: PathState, has: Callable[[str], bool], folders: Collection[str]
 ) -> str | None:
     """Why a path cannot be brought back, whatever anybody wants."""
     if _leads_elsewhere(os.path.dirname(path), folders):  # noqa: PTH120
@@ -231,7 +231,7 @@ def _leads_elsewhere(folder: str, folders: Collection[str]) -> bool:
     return first not in folders
 
 
-def _strangeness(rest: Sequence[Change], now: Shape) -> str:
+def _strangeness(rest: Sequence[Change], now: PathState) -> str:
     """Who else was here; empty where nobody was."""
     if not rest:
         return SOMEBODY

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from crow import Attachment, Attachments, SessionError
-from crow.extensions.rewind.path_state import Shape, Stamp
+from crow.extensions.rewind.path_state import PathState, Stamp
 from crow.extensions.rewind.store import DAY, Change, Store, mark_of
 
 logger = logging.getLogger("crow.rewind")
@@ -35,14 +35,16 @@ class Kept(Protocol):
         self, contents: Mapping[str, bytes], stamps: Mapping[str, tuple[Stamp, str]]
     ) -> None: ...
     def known_below(self, root: str) -> dict[str, tuple[Stamp, str]]: ...
-    def begin(self, session: str, at: float, paths: Mapping[str, Shape]) -> list[int]: ...
+    def begin(self, session: str, at: float, paths: Mapping[str, PathState]) -> list[int]: ...
     def end(self, pending: Iterable[int], changes: Iterable[Change]) -> None: ...
     def changes(self, sessions: Sequence[str], since: float) -> list[Change]: ...
-    def pending(self, sessions: Sequence[str], since: float) -> list[tuple[float, str, Shape]]: ...
+    def pending(
+        self, sessions: Sequence[str], since: float
+    ) -> list[tuple[float, str, PathState]]: ...
     def drop(self, session: str, rewind: str, path: str) -> None: ...
 
 
-class Room:
+class StoreQuota:
     """How much may be kept in a shared store, for so many days and so many bytes."""
 
     def __init__(self, shared: Attachments, *, days: float, most: int) -> None:
@@ -70,7 +72,7 @@ class SharedStore:
     ``folder`` is where the session works here. Raises ``OSError`` where something cannot be had.
     """
 
-    def __init__(self, local: Store, room: Room, folder: str) -> None:
+    def __init__(self, local: Store, room: StoreQuota, folder: str) -> None:
         self._local = local
         self._room = room
         self._shared = room.shared
@@ -102,7 +104,7 @@ class SharedStore:
         """Paths in a folder of this machine that are kept here."""
         return self._local.known_below(root)
 
-    def begin(self, session: str, at: float, paths: Mapping[str, Shape]) -> list[int]:
+    def begin(self, session: str, at: float, paths: Mapping[str, PathState]) -> list[int]:
         """Write down here that these paths are about to change."""
         return self._local.begin(session, at, paths)
 
@@ -126,7 +128,7 @@ class SharedStore:
         shared, own = [*map(self._change, there)], self._local.changes(sessions, since)
         return sorted([*shared, *own], key=lambda each: each.at) if own else shared
 
-    def pending(self, sessions: Sequence[str], since: float) -> list[tuple[float, str, Shape]]:
+    def pending(self, sessions: Sequence[str], since: float) -> list[tuple[float, str, PathState]]:
         """What was about to change on this machine, and whose end nobody saw."""
         return self._local.pending(sessions, since)
 
@@ -184,7 +186,7 @@ class SharedStore:
 
     def _change(self, record: Attachment) -> Change:
         data = json.loads(record.data)
-        before, after = Shape.of_text(data["before"]), Shape.of_text(data["after"])
+        before, after = PathState.of_text(data["before"]), PathState.of_text(data["after"])
         path = here(data["path"], data["folder"], self._folder)
         return Change(record.session, record.at, path, before, after, data["rewind"], record.id)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from crow.extensions.sandbox.backend import Backend
     from crow.extensions.sandbox.escapes import Escape
     from crow.extensions.sandbox.policy import Ring
-    from crow.extensions.sandbox.probe import Answer
+    from crow.extensions.sandbox.probe import ProbeResult
     from crow.extensions.sandbox.testbed import Outcome
 
 ACTIONS = ("show", "try")
@@ -102,7 +102,7 @@ def show(
     return 0 if backend.holds else 1
 
 
-def _about(backend: Backend, why: str, others: Sequence[Answer]) -> dict[str, Any]:
+def _about(backend: Backend, why: str, others: Sequence[ProbeResult]) -> dict[str, Any]:
     return {
         "backend": backend.name,
         **({"why": why} if why else {}),
@@ -112,7 +112,9 @@ def _about(backend: Backend, why: str, others: Sequence[Answer]) -> dict[str, An
     }
 
 
-def _tell(backend: Backend, why: str, others: Sequence[Answer], out: Output, bare: str) -> None:
+def _tell(
+    backend: Backend, why: str, others: Sequence[ProbeResult], out: Output, bare: str
+) -> None:
     from crow.extensions.sandbox.backend import GUARANTEES
 
     if backend.holds:

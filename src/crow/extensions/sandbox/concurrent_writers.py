@@ -12,7 +12,7 @@ from crow.project import state_directory
 _LOCK = "hhqqi4x"  # the kernel's `struct flock`
 
 
-class Neighbours:
+class ConcurrentWriters:
     """Counts a command among those that write, for as long as the context, unless it only reads.
 
     The lock of a file tells processes of each other, and is gone with them.

@@ -50,7 +50,7 @@ class Mount:
         return f"{self.device}:{self.root.rstrip('/')}/{rest}".rstrip("/")
 
 
-class Waiting:
+class MountCheck:
     """Holds a command of bwrap back until its mounts have been looked at."""
 
     def __init__(self, mounts: Sequence[tuple[str, str]], launch: Launch, stack: ExitStack) -> None:

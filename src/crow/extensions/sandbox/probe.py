@@ -19,7 +19,7 @@ _ORDER = ("bubblewrap", "landlock", "seatbelt")
 
 
 @frozen
-class Answer:
+class ProbeResult:
     """Whether a back end works: the back end, or why not."""
 
     name: str
@@ -50,18 +50,18 @@ def find_backend(wanted: str | None = None, *, anew: bool = False) -> Backend:
     return backend
 
 
-def ask(name: str) -> Answer:
+def ask(name: str) -> ProbeResult:
     """Try a back end."""
     if name not in _MAKE:
-        return Answer(name, why_not=f"there is none of this name ({', '.join(_ORDER)}, none)")
+        return ProbeResult(name, why_not=f"there is none of this name ({', '.join(_ORDER)}, none)")
     try:
         backend = _MAKE[name]("")
-        return Answer(name, backend, _try(backend))
+        return ProbeResult(name, backend, _try(backend))
     except OSError as error:
-        return Answer(name, why_not=error.strerror or str(error))
+        return ProbeResult(name, why_not=error.strerror or str(error))
 
 
-def everyone() -> list[Answer]:
+def everyone() -> list[ProbeResult]:
     """Every back end, tried."""
     return [ask(name) for name in _ORDER]
 

@@ -54,7 +54,7 @@ class Running:
     is_own: bool = False
 
 
-class Watch:
+class ProcessMonitor:
     """Looks after one command, from `begin` until the context is left.
 
     Where nothing confines it, ``mark`` is what its processes have in their environment, or by a

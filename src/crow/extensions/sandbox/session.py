@@ -196,7 +196,7 @@ class SessionSandbox:
 
     # telling
 
-    def told(self, command: str, result: ToolResult, launcher: RingLauncher) -> ToolResult:
+    def annotated(self, command: str, result: ToolResult, launcher: RingLauncher) -> ToolResult:
         """A command's result with what the model must know: what the ring refused or put back."""
         from crow.extensions.sandbox.denial import AGAIN, denial
         from crow.extensions.sandbox.limits import hit

@@ -59,7 +59,7 @@ class Outcome:
     came_through: bool
 
 
-class Stage:
+class Testbed:
     """Folders, processes and sockets, for as long as the context; all of it is scratch."""
 
     def __init__(self, *, is_online: bool = False) -> None:
@@ -347,5 +347,5 @@ def try_out(
     backend: Backend, ring: Ring, escapes: Sequence[Escape], *, is_online: bool = False
 ) -> list[Outcome]:
     """Try them against a stage of their own."""
-    with Stage(is_online=is_online) as stage:
+    with Testbed(is_online=is_online) as stage:
         return asyncio.run(stage.try_all(backend, ring, escapes))

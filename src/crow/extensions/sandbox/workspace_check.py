@@ -28,7 +28,7 @@ _RUNS = (b"exec ", b"x ")
 _GRAIN = 20_000_000  # nanoseconds by which the clock of a file system may be late
 
 
-class Check:
+class WorkspaceCheck:
     """Around a command; what it finds goes into ``found``.
 
     ``restores`` where nothing else keeps a protected path as it is. Otherwise what changed there

@@ -11,11 +11,11 @@ from crow.core.messages import ImagePart, Message
 from crow.core.ports import Request
 from crow.llm.chat.params import taken, tools_for
 from crow.llm.chat.refusals import KNOWN_IN_ADVANCE, NO_TOOLS, milder
-from crow.llm.chat.reply import Reply
+from crow.llm.chat.reply import ChatReply
 from crow.llm.chat.serialization import following, write
 from crow.llm.http import HttpModel, Options
 from crow.llm.http.encoding import CACHE_BYTES, Encoder, Piece, encode_clean
-from crow.llm.http.request_format import Form, said_in
+from crow.llm.http.request_format import RequestFormat, said_in
 from crow.llm.http.splice import Shown
 from crow.llm.models import UNKNOWN, ModelInfo
 
@@ -46,7 +46,7 @@ def ChatCompletions(  # noqa: N802 - who makes one makes a model
     it.
     """
     info = options.get("info", UNKNOWN)
-    form = Form(
+    form = RequestFormat(
         echoes=echo_reasoning,
         images_in_results=images_in_results,
         without=info.refuses & KNOWN_IN_ADVANCE,
@@ -82,11 +82,13 @@ class ChatWire:
         """The key as a bearer's."""
         return {"authorization": f"Bearer {key}"}
 
-    def headers(self, request: Request, form: Form) -> Mapping[str, str]:
+    def headers(self, request: Request, form: RequestFormat) -> Mapping[str, str]:
         """None beside what every request has."""
         return {}
 
-    def body(self, request: Request, model: str, params: Mapping[str, Any], form: Form) -> bytes:
+    def body(
+        self, request: Request, model: str, params: Mapping[str, Any], form: RequestFormat
+    ) -> bytes:
         """The request's JSON: the model and parameters, the tools, the messages."""
         head: dict[str, Any] = {"model": model, "stream": True}
         if form.usage:
@@ -114,7 +116,7 @@ class ChatWire:
         """Hashes of the images in a request's messages."""
         return self._encoder.images(request.session_id)
 
-    def milder(self, form: Form, error: ModelError) -> Form | None:
+    def milder(self, form: RequestFormat, error: ModelError) -> RequestFormat | None:
         """The form without what an endpoint has just refused of options and thoughts."""
         return milder(form, said_in(error))
 
@@ -142,13 +144,18 @@ class ChatWire:
         return [READ, shown] if self._answered else [shown]
 
     def reply(
-        self, known: Callable[[], set[str]], message_id: str, cap: int, shown: Shown, form: Form
-    ) -> Reply:
+        self,
+        known: Callable[[], set[str]],
+        message_id: str,
+        cap: int,
+        shown: Shown,
+        form: RequestFormat,
+    ) -> ChatReply:
         """A new attempt at an answer."""
-        return Reply(known, message_id, cap, shown, form.origin)
+        return ChatReply(known, message_id, cap, shown, form.origin)
 
 
-def _piece(form: Form, message: Message) -> Piece:
+def _piece(form: RequestFormat, message: Message) -> Piece:
     """A message, and the images that must follow the results that it stands among."""
     written, moved = write(form, message)
     return encode_clean(written), moved

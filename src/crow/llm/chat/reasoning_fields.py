@@ -19,7 +19,7 @@ WRITTEN = ("text", "summary", "thinking")
 SAME = ("type", "index", "id")
 
 
-class Opaque:
+class ReasoningFields:
     """The fields of one reply. ``take`` every delta; ``fields`` are what is to go back."""
 
     __slots__ = ("_extra", "_lists", "_texts")

@@ -9,7 +9,7 @@ from typing import Any, cast
 from crow.core.messages import ImagePart, Message, TextPart
 from crow.llm.chat.reasoning_fields import NAMES, TEXTS
 from crow.llm.chat.refusals import DEVELOPER, NULL, UNSIGNED_CALLS
-from crow.llm.http.request_format import MOVED, SHOWN, Form
+from crow.llm.http.request_format import MOVED, SHOWN, RequestFormat
 from crow.llm.http.toolcalls import EXTRA
 
 UNSIGNED: Any = {"google": {"thought_signature": "skip_thought_signature_validator"}}
@@ -19,7 +19,7 @@ NINE = 9
 OWN = NAMES | {"origin", "output_items"}
 
 
-def write(form: Form, message: Message) -> tuple[Any, list[ImagePart]]:
+def write(form: RequestFormat, message: Message) -> tuple[Any, list[ImagePart]]:
     """A message as the endpoint gets it, and the images that must follow the tools' results."""
     moved: list[ImagePart] = []
     sent: Any = message
@@ -60,7 +60,7 @@ def _short_id(given: str, longest: int) -> str:
     return given if fits else sha256(given.encode("utf-8", "replace")).hexdigest()[:longest]
 
 
-def messages_for(form: Form, messages: Sequence[Message]) -> list[Any]:
+def messages_for(form: RequestFormat, messages: Sequence[Message]) -> list[Any]:
     """All messages as the endpoint gets them."""
     sent: list[Any] = []
     waiting: list[ImagePart] = []
@@ -74,7 +74,7 @@ def messages_for(form: Form, messages: Sequence[Message]) -> list[Any]:
     return [*sent, following(waiting)] if waiting else sent
 
 
-def _said(form: Form, message: Message) -> Any:
+def _said(form: RequestFormat, message: Message) -> Any:
     """The assistant's message with its thoughts, or without them."""
     calls: list[Any] = message.get("tool_calls") or []
     mine = form.thoughts and message.get("origin", "-") == form.origin
@@ -93,7 +93,7 @@ def _said(form: Form, message: Message) -> Any:
     return sent
 
 
-def _parts(form: Form, parts: Sequence[Any], moved: list[ImagePart] | None) -> Any:
+def _parts(form: RequestFormat, parts: Sequence[Any], moved: list[ImagePart] | None) -> Any:
     """A content's parts; where no image stays among them, as one text."""
     sent: list[Any] = []
     for part in parts:

@@ -18,7 +18,7 @@ from crow.llm.gemini.tools import declarations, name_for
 from crow.llm.gemini.traits import OF_SIGNATURES, REFUSALS, SYSTEM, UNSIGNED, signs
 from crow.llm.http import HttpModel, Options
 from crow.llm.http.encoding import CACHE_BYTES, Encoder, encode_clean
-from crow.llm.http.request_format import Form, said_in
+from crow.llm.http.request_format import RequestFormat, said_in
 from crow.llm.http.splice import Shown
 from crow.llm.models import UNKNOWN as NOTHING_KNOWN
 from crow.llm.models import ModelInfo, model_info
@@ -86,11 +86,13 @@ class GeminiWire:
         """The key as Google takes it."""
         return {"authorization": f"Bearer {key}"} if self._bearer else {"x-goog-api-key": key}
 
-    def headers(self, request: Request, form: Form) -> Mapping[str, str]:
+    def headers(self, request: Request, form: RequestFormat) -> Mapping[str, str]:
         """None beside what every request has."""
         return {}
 
-    def body(self, request: Request, model: str, params: Mapping[str, Any], form: Form) -> bytes:
+    def body(
+        self, request: Request, model: str, params: Mapping[str, Any], form: RequestFormat
+    ) -> bytes:
         """The request's JSON: options, the system's words, tools, contents."""
         head = request_fields(params, self._info_of(model), form, self._limit)
         said = self._encoder.messages(request.messages, request.session_id, form)
@@ -118,7 +120,7 @@ class GeminiWire:
         """Hashes of the images in a request's messages."""
         return self._encoder.images(request.session_id)
 
-    def milder(self, form: Form, error: ModelError) -> Form | None:
+    def milder(self, form: RequestFormat, error: ModelError) -> RequestFormat | None:
         """The form without what the endpoint has just refused of thoughts and options."""
         said = said_in(error)
         if re.search(OF_SIGNATURES, said):
@@ -130,7 +132,12 @@ class GeminiWire:
         return replace(form, without=form.without | {new}) if new else None
 
     def reply(
-        self, known: Callable[[], set[str]], message_id: str, cap: int, shown: Shown, form: Form
+        self,
+        known: Callable[[], set[str]],
+        message_id: str,
+        cap: int,
+        shown: Shown,
+        form: RequestFormat,
     ) -> GeminiReply:
         """A new attempt at an answer."""
         return GeminiReply(known, message_id, cap, shown, form.origin + WIRE, self._names)

@@ -13,7 +13,7 @@ from crow.llm.gemini.parts import CALL, SIGNATURE, arguments_of, say_the_same
 from crow.llm.gemini.tools import name_for
 from crow.llm.gemini.traits import IDS, signs, takes_images_in_results
 from crow.llm.http.encoding import Piece, encode_clean
-from crow.llm.http.request_format import MOVED, Form
+from crow.llm.http.request_format import MOVED, RequestFormat
 
 WIRE = " gemini"
 """Behind an origin: other wires may reach the same model at the same address."""
@@ -22,7 +22,7 @@ UNSIGNED = "skip_thought_signature_validator"
 IN_RESULTS = frozenset({"image/png", "image/jpeg", "image/webp"})
 
 
-def write(form: Form, message: Message) -> Piece:
+def write(form: RequestFormat, message: Message) -> Piece:
     """A message's parts as JSON, and what `crow.llm.gemini.contents` must know beside.
 
     Of a reply that is how the result of each call begins; of a result, whose end is written here,
@@ -37,7 +37,7 @@ def write(form: Form, message: Message) -> Piece:
             return _joined(_parts(form, message["content"])), None
 
 
-def _reply(form: Form, message: Message) -> Piece:
+def _reply(form: RequestFormat, message: Message) -> Piece:
     """A reply: its own parts where they are this model's, and the message says the same."""
     calls = message.get("tool_calls") or []
     own = message.get("output_items") or []
@@ -85,7 +85,7 @@ def _beginning(call: dict[str, Any]) -> bytes:
     return b'{"functionResponse":%b,' % encode_clean(named)[:-1]
 
 
-def _result(form: Form, message: Message) -> Piece:
+def _result(form: RequestFormat, message: Message) -> Piece:
     """What stands in a result behind its name."""
     texts: list[str] = []
     beside: list[Any] = []
@@ -108,7 +108,7 @@ def _result(form: Form, message: Message) -> Piece:
     return encode_clean(result)[1:] + b"}", (message.get("tool_call_id", ""), moved)
 
 
-def _parts(form: Form, content: Content | None) -> list[Any]:
+def _parts(form: RequestFormat, content: Content | None) -> list[Any]:
     """What a person said, in parts."""
     parts: list[Any] = []
     for part in _listed(content):

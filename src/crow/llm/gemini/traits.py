@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from crow.llm.http.request_format import Form
+from crow.llm.http.request_format import RequestFormat
 
 UNSIGNED = "unsigned calls"
 IDS = "ids of calls"
@@ -34,11 +34,11 @@ def generation(model: str) -> float:
     return float(number[1]) if number else NEWEST
 
 
-def signs(form: Form) -> bool:
+def signs(form: RequestFormat) -> bool:
     """Whether the first call of each step needs a signature."""
     return generation(form.model) >= 3 or UNSIGNED in form.without
 
 
-def takes_images_in_results(form: Form) -> bool:
+def takes_images_in_results(form: RequestFormat) -> bool:
     """Whether a tool's image stands beside its result; else it goes into the next message."""
     return generation(form.model) >= 3 and RESULT_IMAGES not in form.without

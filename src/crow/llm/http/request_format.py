@@ -34,7 +34,7 @@ SHOWN = "What the tools above returned as images:"
 
 
 @frozen
-class Form:
+class RequestFormat:
     """What an endpoint is sent.
 
     ``origin`` names it and the model: fields of that origin go back as they came, if it takes
@@ -72,7 +72,7 @@ class Form:
         """Whether what was thought for a message goes back to who thought it."""
         return self.thoughts and not (self.distrusted and key_of(message) in self.distrusted)
 
-    def distrusting(self, messages: Sequence[Message]) -> Form | None:
+    def distrusting(self, messages: Sequence[Message]) -> RequestFormat | None:
         """The form without the thoughts of these messages, which were refused; None without any.
 
         An endpoint that refuses thoughts again and again gets none any more.
@@ -86,7 +86,7 @@ class Form:
         count = self.doubted + 1
         return replace(self, doubts=False, doubted=count, distrusted=keys, thoughts=thoughts)
 
-    def without_images(self, error: ModelError, images: frozenset[int]) -> Form | None:
+    def without_images(self, error: ModelError, images: frozenset[int]) -> RequestFormat | None:
         """The form without the images that an endpoint has just refused; None where it has not.
 
         ``images`` are those in the request that no endpoint has taken before.
@@ -103,7 +103,7 @@ class Form:
             else None
         )
 
-    def shows_less(self, other: Form) -> bool:
+    def shows_less(self, other: RequestFormat) -> bool:
         """Whether images are left out that another form has."""
         return (self.images, self.refused) != (other.images, other.refused)
 
@@ -147,16 +147,16 @@ def _described(part: ImagePart) -> str:
     return f"an image, {head[5:].partition(';')[0]}, {size} bytes"
 
 
-Milder: TypeAlias = Callable[[Form, ModelError], Form | None]
+Milder: TypeAlias = Callable[[RequestFormat, ModelError], RequestFormat | None]
 
 
-class Forms:
+class RequestFormats:
     """The form in which an endpoint last answered, and the images that it has taken.
 
     ``milder`` gives the form without what an endpoint has just refused, images aside, or None.
     """
 
-    def __init__(self, form: Form, milder: Milder) -> None:
+    def __init__(self, form: RequestFormat, milder: Milder) -> None:
         self.form = form
         self._milder = milder
         self._taken: set[int] = set()
@@ -164,7 +164,7 @@ class Forms:
     async def ask(
         self,
         origin: str,
-        answer: Callable[[Form], AsyncGenerator[Batch, None]],
+        answer: Callable[[RequestFormat], AsyncGenerator[Batch, None]],
         images: Callable[[], AbstractSet[int]],
         messages: Sequence[Message] = (),
     ) -> AsyncGenerator[Batch, None]:
@@ -198,11 +198,11 @@ class Forms:
 
     def _less(
         self,
-        form: Form,
+        form: RequestFormat,
         error: ModelError,
         images: frozenset[int],
         messages: Sequence[Message],
-    ) -> Form | None:
+    ) -> RequestFormat | None:
         """The form without what was refused; None where that cannot be told."""
         if error.status is not None and error.status not in REFUSALS:
             return None

@@ -257,7 +257,7 @@ class Failures:
         self._limit = times.load if listens else times.listen or 0.0
         return self._limit
 
-    def told(self, failure: ModelError, delay: float) -> Retrying:
+    def notice(self, failure: ModelError, delay: float) -> Retrying:
         """What a person is told of the next attempt."""
         if not self.starting:
             given = self._count, delay, str(failure), failure.kind
@@ -299,7 +299,7 @@ async def repeat(
         finally:
             await batches.aclose()
         if not (is_known and failures.starting):
-            yield failures.told(failure, delay)
+            yield failures.notice(failure, delay)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -7,11 +7,11 @@ from typing import Any, Protocol
 
 from crow.core.errors import ModelError
 from crow.core.ports import Completion, Delta, Request
-from crow.llm.http.request_format import Form
+from crow.llm.http.request_format import RequestFormat
 from crow.llm.http.splice import Shown
 
 
-class Reply(Protocol):
+class WireReply(Protocol):
     """One attempt at an answer: takes events, gives deltas, and at the end a `Completion`.
 
     ``finished`` once the endpoint gave its reason for ending, ``complete`` once nothing more is to
@@ -64,11 +64,13 @@ class Wire(Protocol):
         """The headers, in lower case, that carry a key."""
         ...
 
-    def headers(self, request: Request, form: Form) -> Mapping[str, str]:
+    def headers(self, request: Request, form: RequestFormat) -> Mapping[str, str]:
         """Headers of one request alone."""
         ...
 
-    def body(self, request: Request, model: str, params: Mapping[str, Any], form: Form) -> bytes:
+    def body(
+        self, request: Request, model: str, params: Mapping[str, Any], form: RequestFormat
+    ) -> bytes:
         """A request's JSON; ``params`` go into it as they are.
 
         Raises ``TypeError`` and ``ValueError`` where it is no JSON.
@@ -83,12 +85,17 @@ class Wire(Protocol):
         """Hashes of the images in a request's messages."""
         ...
 
-    def milder(self, form: Form, error: ModelError) -> Form | None:
+    def milder(self, form: RequestFormat, error: ModelError) -> RequestFormat | None:
         """The form without what was refused just now, images aside; else None."""
         ...
 
     def reply(
-        self, known: Callable[[], set[str]], message_id: str, cap: int, shown: Shown, form: Form
-    ) -> Reply:
+        self,
+        known: Callable[[], set[str]],
+        message_id: str,
+        cap: int,
+        shown: Shown,
+        form: RequestFormat,
+    ) -> WireReply:
         """A new attempt at an answer; see `crow.llm.http.assembly.Assembly`."""
         ...

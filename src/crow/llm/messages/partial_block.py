@@ -14,7 +14,7 @@ TEXTS = ("text", "thinking")
 _read = json.JSONDecoder(strict=False).decode
 
 
-class Growing:
+class PartialBlock:
     """A block, and the pieces of its text or of its input that came so far.
 
     ``number`` counts the blocks of a reply. ``is_call`` where the client is to do something.

@@ -14,7 +14,7 @@ from crow.llm.http.splice import Shown
 from crow.llm.http.text import clean_value, is_array, is_object
 from crow.llm.http.toolcalls import CUT_OFF
 from crow.llm.messages.blocks import Block
-from crow.llm.messages.partial_block import Growing
+from crow.llm.messages.partial_block import PartialBlock
 
 FINISHES: Mapping[str, FinishReason] = {
     "tool_use": "tool_calls",
@@ -41,7 +41,7 @@ WHY: Mapping[str, str] = {
 }
 
 
-class Reply:
+class MessagesReply:
     """One attempt at an answer: takes events, gives deltas, and at the end a `Completion`.
 
     ``cap`` bounds its characters. ``complete`` once the endpoint said that nothing more comes.
@@ -76,7 +76,7 @@ class Reply:
     ) -> None:
         self._said = Assembly(known, message_id, cap, shown)
         self._blocks: list[Block] = []
-        self._growing: dict[str, Growing] = {}
+        self._growing: dict[str, PartialBlock] = {}
         self._finish: str | None = None
         self._usages: list[dict[str, Any]] = []
         self._model = ""
@@ -182,7 +182,7 @@ class Reply:
         if not is_object(given) or not isinstance(given.get("type"), str):
             return
         block = {**given}
-        growing = self._growing[str(event.get("index"))] = Growing(block, len(self._blocks))
+        growing = self._growing[str(event.get("index"))] = PartialBlock(block, len(self._blocks))
         self._blocks.append(block)
         match block:
             case {"type": "tool_use"}:
@@ -223,7 +223,7 @@ class Reply:
                 self._call(growing, text, deltas)
             growing.close()
 
-    def _call(self, growing: Growing, text: str, deltas: list[Delta]) -> None:
+    def _call(self, growing: PartialBlock, text: str, deltas: list[Delta]) -> None:
         """A piece of a call's arguments, if the block is a call."""
         block = growing.block
         if block["type"] == "tool_use":

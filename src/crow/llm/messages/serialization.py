@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from crow.core.messages import Content, Message, ToolCall
 from crow.llm.http.encoding import Piece, encode_clean
-from crow.llm.http.request_format import Form
+from crow.llm.http.request_format import RequestFormat
 from crow.llm.messages.blocks import (
     PLAIN,
     THOUGHTS,
@@ -48,7 +48,7 @@ class Turn(NamedTuple):
     is_paused: bool = False
 
 
-def write(form: Form, message: Message, *, signs: bool) -> Piece:
+def write(form: RequestFormat, message: Message, *, signs: bool) -> Piece:
     """A message's blocks, encoded, with commas between; ``signs`` is as `sent_back` has it."""
     match message["role"]:
         case "assistant":
@@ -65,7 +65,7 @@ def write(form: Form, message: Message, *, signs: bool) -> Piece:
     return b",".join(map(encode_clean, blocks)), turn
 
 
-def assistant_blocks(form: Form, message: Message, *, signs: bool) -> list[Block]:
+def assistant_blocks(form: RequestFormat, message: Message, *, signs: bool) -> list[Block]:
     """What an assistant said: the blocks of its endpoint, if they still say the same."""
     calls = message.get("tool_calls") or []
     items = message.get("output_items")
@@ -86,7 +86,7 @@ def call_block(call: ToolCall) -> Block:
     }
 
 
-def result_block(form: Form, message: Message) -> Block:
+def result_block(form: RequestFormat, message: Message) -> Block:
     """A tool's result as a block."""
     block: Block = {"type": "tool_result", "tool_use_id": safe_id(message.get("tool_call_id", ""))}
     content = message["content"]
@@ -96,14 +96,14 @@ def result_block(form: Form, message: Message) -> Block:
     return {**block, "content": blocks} if blocks else block
 
 
-def content_blocks(form: Form, content: Content | None) -> list[Block]:
+def content_blocks(form: RequestFormat, content: Content | None) -> list[Block]:
     """A content as blocks; none for a text that is blank, which is refused."""
     if content is None or isinstance(content, str):
         return [text_block(content)] if content and content.strip() else []
     return [block for part in content for block in part_blocks(form, part)]
 
 
-def part_blocks(form: Form, part: Any) -> Iterable[Block]:
+def part_blocks(form: RequestFormat, part: Any) -> Iterable[Block]:
     """A part of a content as a block, or none."""
     match part:
         case {"type": "text", "text": str(text)}:
@@ -114,7 +114,7 @@ def part_blocks(form: Form, part: Any) -> Iterable[Block]:
             return [text_block(UNHEARD)]
 
 
-def image_block(form: Form, part: Any) -> Block:
+def image_block(form: RequestFormat, part: Any) -> Block:
     """An image as a block; a line of text where it is not sent."""
     url: str = part["image_url"]["url"]
     head, _, data = url.partition(",")

@@ -9,12 +9,12 @@ from crow.core.errors import ModelError
 from crow.core.messages import Message
 from crow.core.ports import Request
 from crow.llm.http.encoding import CACHE_BYTES, Encoder, Piece, encode_clean
-from crow.llm.http.request_format import Form, said_in
+from crow.llm.http.request_format import RequestFormat, said_in
 from crow.llm.http.splice import Shown
 from crow.llm.messages.conversation import encode, items_of, mark_last, marked, system_of
 from crow.llm.messages.parameters import output_limit, parameters
 from crow.llm.messages.refusals import BOUND, CACHE, LATE_SYSTEM, without_refused
-from crow.llm.messages.reply import Reply
+from crow.llm.messages.reply import MessagesReply
 from crow.llm.messages.serialization import WIRE, Turn, write
 from crow.llm.messages.tools import tools_of
 from crow.llm.models import ModelInfo
@@ -66,7 +66,7 @@ class MessagesWire:
         """The key as one of Anthropic's, or as a bearer's."""
         return {"authorization": f"Bearer {key}"} if self._bearer else {"x-api-key": key}
 
-    def headers(self, request: Request, form: Form) -> Mapping[str, str]:
+    def headers(self, request: Request, form: RequestFormat) -> Mapping[str, str]:
         """The protocol's version, and the betas that the request needs."""
         betas = list(self._betas)
         if self._signs and self._info.thinking == "budget" and request.tools:
@@ -76,7 +76,9 @@ class MessagesWire:
         named = {"anthropic-beta": ",".join(dict.fromkeys(betas))} if betas else {}
         return named if self._at_vertex else {"anthropic-version": VERSION, **named}
 
-    def body(self, request: Request, model: str, params: Mapping[str, Any], form: Form) -> bytes:
+    def body(
+        self, request: Request, model: str, params: Mapping[str, Any], form: RequestFormat
+    ) -> bytes:
         """The request's JSON: the model and parameters, tools, system and messages.
 
         What the parameters have of ``tools`` (the endpoint's own) stands behind the request's.
@@ -123,17 +125,22 @@ class MessagesWire:
         """Hashes of the images in a request's messages."""
         return self._encoder.images(request.session_id)
 
-    def milder(self, form: Form, error: ModelError) -> Form | None:
+    def milder(self, form: RequestFormat, error: ModelError) -> RequestFormat | None:
         """The form without what an endpoint has just refused."""
         return without_refused(form, said_in(error))
 
     def reply(
-        self, known: Callable[[], set[str]], message_id: str, cap: int, shown: Shown, form: Form
-    ) -> Reply:
+        self,
+        known: Callable[[], set[str]],
+        message_id: str,
+        cap: int,
+        shown: Shown,
+        form: RequestFormat,
+    ) -> MessagesReply:
         """A new attempt at an answer."""
-        return Reply(known, message_id, cap, shown, form.origin + WIRE, self._reported)
+        return MessagesReply(known, message_id, cap, shown, form.origin + WIRE, self._reported)
 
-    def _piece(self, form: Form, message: Message) -> Piece:
+    def _piece(self, form: RequestFormat, message: Message) -> Piece:
         return write(form, message, signs=self._signs)
 
     def _can_cache(self, size: int) -> bool:

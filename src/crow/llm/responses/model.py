@@ -13,12 +13,12 @@ from crow.core.messages import Message
 from crow.core.ports import Request
 from crow.llm.http import HttpModel, Options
 from crow.llm.http.encoding import CACHE_BYTES, Encoder, Piece, encode_clean
-from crow.llm.http.request_format import Form, said_in
+from crow.llm.http.request_format import RequestFormat, said_in
 from crow.llm.http.splice import Shown
 from crow.llm.models.info import UNKNOWN, ModelInfo
 from crow.llm.responses.items import WIRE
 from crow.llm.responses.params import REASONING, in_words_of_responses, tools_of
-from crow.llm.responses.reply import Reply
+from crow.llm.responses.reply import ResponsesReply
 from crow.llm.responses.serialization import items_of
 
 PATH = "/responses"
@@ -67,7 +67,7 @@ def Responses(  # noqa: N802 - who makes one makes a model
     id, for endpoints that route by it. An endpoint that refuses encrypted thoughts, a summary
     of them, an image or the key is asked again without, and from then on.
     """
-    form = Form(
+    form = RequestFormat(
         images_in_results=True,
         thoughts=reasoning,
         without=frozenset() if reasoning else frozenset({REASONING}),
@@ -104,11 +104,13 @@ class ResponsesWire:
         """The key as a bearer's."""
         return {"authorization": f"Bearer {key}"}
 
-    def headers(self, request: Request, form: Form) -> Mapping[str, str]:
+    def headers(self, request: Request, form: RequestFormat) -> Mapping[str, str]:
         """None beside what every request has."""
         return {}
 
-    def body(self, request: Request, model: str, params: Mapping[str, Any], form: Form) -> bytes:
+    def body(
+        self, request: Request, model: str, params: Mapping[str, Any], form: RequestFormat
+    ) -> bytes:
         """The request's JSON: the model and parameters, the tools, the items."""
         head: dict[str, Any] = {"model": model, "stream": True, "store": False}
         if form.thoughts:
@@ -130,7 +132,7 @@ class ResponsesWire:
         """Hashes of the images in a request's messages."""
         return self._encoder.images(request.session_id)
 
-    def milder(self, form: Form, error: ModelError) -> Form | None:
+    def milder(self, form: RequestFormat, error: ModelError) -> RequestFormat | None:
         """The form without what an endpoint has just refused of `REFUSALS`."""
         said = said_in(error)
         if form.thoughts and re.search(OF_THESE, said):
@@ -143,12 +145,17 @@ class ResponsesWire:
         return None
 
     def reply(
-        self, known: Callable[[], set[str]], message_id: str, cap: int, shown: Shown, form: Form
-    ) -> Reply:
+        self,
+        known: Callable[[], set[str]],
+        message_id: str,
+        cap: int,
+        shown: Shown,
+        form: RequestFormat,
+    ) -> ResponsesReply:
         """A new attempt at an answer."""
-        return Reply(known, message_id, cap, shown, form.origin + WIRE)
+        return ResponsesReply(known, message_id, cap, shown, form.origin + WIRE)
 
-    def _piece(self, form: Form, message: Message) -> Piece:
+    def _piece(self, form: RequestFormat, message: Message) -> Piece:
         """The items that a message becomes."""
         return b",".join(map(encode_clean, items_of(form, message, self._role))), None
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from crow.core.messages import Content, Message, Part, ToolCall, text_of
-from crow.llm.http.request_format import Form
+from crow.llm.http.request_format import RequestFormat
 from crow.llm.responses.items import call_id, own_items, phase_of
 
 
-def items_of(form: Form, message: Message, role: str) -> list[Any]:
+def items_of(form: RequestFormat, message: Message, role: str) -> list[Any]:
     """The items that a message becomes; ``role`` is who speaks the system's messages."""
     match message["role"]:
         case "assistant":
@@ -24,7 +24,7 @@ def items_of(form: Form, message: Message, role: str) -> list[Any]:
             return [{"role": "user", "content": _parts(form, message.get("content"))}]
 
 
-def _said(form: Form, message: Message) -> list[Any]:
+def _said(form: RequestFormat, message: Message) -> list[Any]:
     """What an assistant said and called, in no words of its maker's."""
     items: list[Any] = []
     if text := text_of(message.get("content")):
@@ -44,7 +44,7 @@ def _called(call: ToolCall) -> dict[str, Any]:
     }
 
 
-def _parts(form: Form, content: Content | None) -> Any:
+def _parts(form: RequestFormat, content: Content | None) -> Any:
     """A content's parts; where no image or sound is among them, as one text."""
     if content is None or isinstance(content, str):
         return content or ""
@@ -54,7 +54,7 @@ def _parts(form: Form, content: Content | None) -> Any:
     return sent
 
 
-def _part(form: Form, part: Part) -> Any:
+def _part(form: RequestFormat, part: Part) -> Any:
     match part["type"]:
         case "text":
             return {"type": "input_text", "text": part["text"]}

@@ -11,9 +11,9 @@ from dataclasses import replace
 from importlib import import_module
 
 from crow.project.other_agents.files import table
-from crow.project.other_agents.item import Brought, Place
+from crow.project.other_agents.item import AgentFolders, Brought
 
-__all__ = ["AGENTS", "Brought", "Place", "brought_along"]
+__all__ = ["AGENTS", "AgentFolders", "Brought", "brought_along"]
 
 AGENTS = ("codex", "opencode", "pi", "cursor")
 TEXTS = ("skills", "instructions")
@@ -22,7 +22,7 @@ SAID = ("enabled", "tools", "withoutTools")
 
 
 def brought_along(
-    place: Place, agents: Iterable[str] = AGENTS, *, trusted: bool = True
+    place: AgentFolders, agents: Iterable[str] = AGENTS, *, trusted: bool = True
 ) -> list[Brought]:
     """All that these agents have for a user and a project; of a name the project's comes first.
 

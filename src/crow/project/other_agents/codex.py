@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from crow.project.other_agents.files import Table, pairs, read, table, texts
-from crow.project.other_agents.item import READ_ONLY, Brought, Place, Things
+from crow.project.other_agents.item import READ_ONLY, AgentFolders, Brought, ItemFactory
 
 LEFT_OUT = {
     "approval_policy": "Crow asks by its rules: crow permissions list",
@@ -30,19 +30,19 @@ FILES = {
 }
 
 
-def things(place: Place) -> Iterator[Brought]:
+def things(place: AgentFolders) -> Iterator[Brought]:
     """All that there is."""
     own = place.own("CODEX_HOME", ".codex")
     if own.is_dir():
-        them = Things("codex", is_project=False)
+        them = ItemFactory("codex", is_project=False)
         yield from them.instructions(own / "AGENTS.override.md", own / "AGENTS.md")
         yield from _folder(own, them)
         yield from them.present(own, FILES)
     if place.project is not None and (theirs := place.project / ".codex").is_dir():
-        yield from _folder(theirs, Things("codex", is_project=True))
+        yield from _folder(theirs, ItemFactory("codex", is_project=True))
 
 
-def _folder(base: Path, them: Things) -> Iterator[Brought]:
+def _folder(base: Path, them: ItemFactory) -> Iterator[Brought]:
     yield from them.folders("commands", base / "prompts")
     yield from them.folders("skills", base / "skills")
     path = base / "config.toml"

@@ -7,20 +7,20 @@ from pathlib import Path
 from typing import cast
 
 from crow.project.other_agents.files import Table, table
-from crow.project.other_agents.item import READ_ONLY, Brought, Place, Things
+from crow.project.other_agents.item import READ_ONLY, AgentFolders, Brought, ItemFactory
 
 FILES = {"hooks.json": "put them into the hooks of ~/.crow/settings.json: crow hooks"}
 
 
-def things(place: Place) -> Iterator[Brought]:
+def things(place: AgentFolders) -> Iterator[Brought]:
     """All that there is."""
     if (own := place.home / ".cursor").is_dir():
-        yield from _folder(own, place, Things("cursor", is_project=False))
+        yield from _folder(own, place, ItemFactory("cursor", is_project=False))
     if place.project is not None and (theirs := place.project / ".cursor").is_dir():
-        yield from _folder(theirs, place, Things("cursor", is_project=True))
+        yield from _folder(theirs, place, ItemFactory("cursor", is_project=True))
 
 
-def _folder(base: Path, place: Place, them: Things) -> Iterator[Brought]:
+def _folder(base: Path, place: AgentFolders, them: ItemFactory) -> Iterator[Brought]:
     yield from them.folders("commands", base / "commands")
     yield from them.folders("skills", base / "skills")
     yield from them.agents(sorted(base.glob("agents/**/*.md")), agent)
@@ -32,7 +32,7 @@ def _folder(base: Path, place: Place, them: Things) -> Iterator[Brought]:
     yield from them.present(base, FILES)
 
 
-def _filled(told: object, place: Place) -> object:
+def _filled(told: object, place: AgentFolders) -> object:
     """A server with what its variables stand for; ``${env:NAME}`` as Crow writes it."""
     if isinstance(told, str):
         known = {"workspaceFolder": place.project or place.home, "userHome": place.home}

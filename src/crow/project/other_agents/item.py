@@ -42,7 +42,7 @@ class Brought:
 
 
 @frozen
-class Place:
+class AgentFolders:
     """Where somebody's things lie: a home, a project where there is one, an environment."""
 
     home: Path
@@ -63,7 +63,7 @@ class Place:
 
 
 @frozen
-class Things:
+class ItemFactory:
     """Those of one agent in one place: the user's or the project's."""
 
     agent: str

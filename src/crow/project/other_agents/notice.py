@@ -18,7 +18,7 @@ FILE = "brought.json"
 MOST, NAMED = 200, 8
 
 
-def news(found: Sequence[Brought]) -> list[str]:
+def notices(found: Sequence[Brought]) -> list[str]:
     """A line for each agent of which somebody was not told yet; they are told of it by that."""
     lines = {_mark(found, agent): _line(found, agent) for agent in dict.fromkeys(_agents(found))}
     known = _known()

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from crow.project.other_agents.files import Table, pairs, table, texts
-from crow.project.other_agents.item import READ_ONLY, Brought, Place, Things
+from crow.project.other_agents.item import READ_ONLY, AgentFolders, Brought, ItemFactory
 
 LEFT_OUT = {
     "provider": "keys are not copied: providers in the settings, crow login",
@@ -40,25 +40,25 @@ MOST = 200
 """Files that one pattern names."""
 
 
-def things(place: Place) -> Iterator[Brought]:
+def things(place: AgentFolders) -> Iterator[Brought]:
     """All that there is."""
     base = place.own("XDG_CONFIG_HOME", ".config") / "opencode"
     if base.is_dir():
-        them = Things("opencode", is_project=False)
+        them = ItemFactory("opencode", is_project=False)
         yield from them.instructions(base / "AGENTS.md")
         yield from _folder(base, them)
         yield from _files((base / name for name in ("config.json", *NAMES)), place, them)
     if (more := place.home / ".opencode").is_dir():
-        yield from _folder(more, Things("opencode", is_project=False))
+        yield from _folder(more, ItemFactory("opencode", is_project=False))
     if place.project is not None:
-        them, folder = Things("opencode", is_project=True), place.project / ".opencode"
+        them, folder = ItemFactory("opencode", is_project=True), place.project / ".opencode"
         if folder.is_dir():
             yield from _folder(folder, them)
         files = (at / name for at in (place.project, folder) for name in NAMES)
         yield from _files(files, place, them)
 
 
-def _folder(base: Path, them: Things) -> Iterator[Brought]:
+def _folder(base: Path, them: ItemFactory) -> Iterator[Brought]:
     yield from them.folders("commands", base / "command", base / "commands")
     yield from them.folders("skills", base / "skill", base / "skills")
     paths = (path for name in ("agent", "agents") for path in sorted(base.glob(f"{name}/**/*.md")))
@@ -66,7 +66,7 @@ def _folder(base: Path, them: Things) -> Iterator[Brought]:
     yield from them.present(base, {"plugin": LEFT_OUT["plugin"], "plugins": LEFT_OUT["plugin"]})
 
 
-def _files(paths: Iterable[Path], place: Place, them: Things) -> Iterator[Brought]:
+def _files(paths: Iterable[Path], place: AgentFolders, them: ItemFactory) -> Iterator[Brought]:
     for path in paths:
         told, wrong = them.table(path)
         yield from wrong
@@ -84,7 +84,9 @@ def _files(paths: Iterable[Path], place: Place, them: Things) -> Iterator[Brough
         yield from them.unused(told, path, LEFT_OUT)
 
 
-def _instructions(pattern: str, path: Path, place: Place, them: Things) -> Iterator[Brought]:
+def _instructions(
+    pattern: str, path: Path, place: AgentFolders, them: ItemFactory
+) -> Iterator[Brought]:
     """The files that a pattern names; those of a project are in it."""
     if "://" in pattern:
         yield them.left(path, pattern, "instructions are not fetched")

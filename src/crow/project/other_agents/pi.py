@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from crow.project.other_agents.files import Table, pairs, table, texts
-from crow.project.other_agents.item import Brought, Place, Things
+from crow.project.other_agents.item import AgentFolders, Brought, ItemFactory
 
 LEFT_OUT = {
     "defaultThinkingLevel": "crow run --effort, or /think in a conversation",
@@ -25,19 +25,19 @@ FILES = {
 }
 
 
-def things(place: Place) -> Iterator[Brought]:
+def things(place: AgentFolders) -> Iterator[Brought]:
     """All that there is."""
     own = place.own("PI_CODING_AGENT_DIR", ".pi/agent")
     if own.is_dir():
-        them = Things("pi", is_project=False)
+        them = ItemFactory("pi", is_project=False)
         names = ("AGENTS.override.md", "AGENTS.md", "CLAUDE.md")
         yield from them.instructions(*(own / name for name in names))
         yield from _folder(own, them)
     if place.project is not None and (theirs := place.project / ".pi").is_dir():
-        yield from _folder(theirs, Things("pi", is_project=True))
+        yield from _folder(theirs, ItemFactory("pi", is_project=True))
 
 
-def _folder(base: Path, them: Things) -> Iterator[Brought]:
+def _folder(base: Path, them: ItemFactory) -> Iterator[Brought]:
     yield from them.instructions(base / "APPEND_SYSTEM.md")
     path = base / "settings.json"
     told, wrong = them.table(path)
@@ -49,7 +49,7 @@ def _folder(base: Path, them: Things) -> Iterator[Brought]:
     yield from them.present(base, FILES)
 
 
-def _servers(path: Path, them: Things) -> Iterator[Brought]:
+def _servers(path: Path, them: ItemFactory) -> Iterator[Brought]:
     told, wrong = them.table(path)
     yield from wrong
     for name, each in table(told.get("mcpServers")).items():
@@ -73,7 +73,7 @@ def _at_home(told: object) -> object:
     return {name: _at_home(named[name]) for name in named} if named else told
 
 
-def _named(told: Table, key: str, base: Path, them: Things) -> Iterator[Path]:
+def _named(told: Table, key: str, base: Path, them: ItemFactory) -> Iterator[Path]:
     """The folders that the user's settings name; a project's are in places that are watched."""
     for text in () if them.is_project else texts(told.get(key)):
         yield Path(os.path.normpath(base / os.path.expanduser(text)))

@@ -19,7 +19,7 @@ NAME = re.compile(r"claude-([a-z]+)-(\d)(?:-(\d))?(?:-|@|$)")
 SIGNATURE = "strict"
 
 
-class Asked:
+class MessagesRequest:
     """A request's body and headers. Consecutive messages of one role count as one."""
 
     def __init__(self, body: Mapping[str, Any], headers: Mapping[str, str]) -> None:
@@ -27,7 +27,7 @@ class Asked:
         self.headers = headers
 
     @classmethod
-    def at(cls, path: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> Asked:
+    def at(cls, path: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> MessagesRequest:
         """A request to a path; at Vertex AI that has the model, and the body the version."""
         found = AT_VERTEX.search(path)
         rest = {**body}

@@ -12,8 +12,8 @@ PATIENCE = 600.0
 """Seconds that a person may take for signing in."""
 
 
-class Seated:
-    """A `Person`. ``show`` shows a page, and may hand the listener an address that was pasted.
+class BrowserSignIn:
+    """A `SignIn`. ``show`` shows a page, and may hand the listener an address that was pasted.
 
     ``waits`` is called with True where it depends on the person from then on, with False after.
     """

@@ -38,7 +38,7 @@ def key_of(name: str, url: str) -> str:
     return f"{name}|{hashlib.sha256(url.encode()).hexdigest()[:16]}"
 
 
-class Vault:
+class CredentialStore:
     """Entries by key, as JSON. All that it does may wait for a disk or a keyring."""
 
     def __init__(self, path: Path | None = None, *, keyring: bool = True) -> None:

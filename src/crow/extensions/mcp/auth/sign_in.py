@@ -23,7 +23,7 @@ class Redirected(NamedTuple):
     description: str = ""
 
 
-class Person(Protocol):
+class SignIn(Protocol):
     """Somebody in front of a browser."""
 
     async def open(self, port: int, host: str, path: str) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mcp.client.auth.oauth2 import OAuthContext
     from pydantic import BaseModel
 
-    from crow.extensions.mcp.auth.credential_store import Entry, Vault
+    from crow.extensions.mcp.auth.credential_store import CredentialStore, Entry
 
 CLIENT, TOKENS, EXPIRES = "client", "tokens", "expires_at"
 ISSUER, SERVER, RESOURCE, DOUBTED = "issuer", "authorization_server", "resource", "doubted"
@@ -35,7 +35,7 @@ class Storage:
     signs in.
     """
 
-    def __init__(self, vault: Vault, key: str, learn: Callable[[str], None]) -> None:
+    def __init__(self, vault: CredentialStore, key: str, learn: Callable[[str], None]) -> None:
         self._vault = vault
         self._key = key
         self._entry: Entry = {}

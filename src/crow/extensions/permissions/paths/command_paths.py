@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from crow.extensions.permissions.paths.disk import Place, inside, place
+from crow.extensions.permissions.paths.disk import ResolvedPath, inside, place
 from crow.extensions.permissions.paths.files import Files, Finding
 from crow.extensions.permissions.paths.globbing import MOST, expand
 from crow.extensions.permissions.programs.lookup import Cwds
@@ -48,7 +48,7 @@ def _may_become_a_glob(word: Word) -> bool:
 
 
 @dataclass(slots=True)
-class Paths:
+class CommandPaths:
     """The path rules, and the report that findings go into.
 
     ``linked`` are links that an earlier part of the command makes, with where they lead. ``made``
@@ -62,16 +62,16 @@ class Paths:
     linked: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     carried: list[str] = field(default_factory=list[str])
     moves_git: bool = False
-    made: list[Place] = field(default_factory=list[Place])
-    ran: list[Place] = field(default_factory=list[Place])
+    made: list[ResolvedPath] = field(default_factory=list[ResolvedPath])
+    ran: list[ResolvedPath] = field(default_factory=list[ResolvedPath])
     makes_any: bool = False
     runs_any: bool = False
     runs_code: bool = False
     holds_globs: bool = False
 
-    def places(self, word: Word, cwds: Cwds) -> list[Place]:
+    def places(self, word: Word, cwds: Cwds) -> list[ResolvedPath]:
         """Where a word may lead; none where that cannot be foreseen."""
-        found: list[Place] = []
+        found: list[ResolvedPath] = []
         for cwd in cwds:
             texts = self._texts(self.resolved(word, cwd), cwd)
             if not texts:
@@ -84,7 +84,7 @@ class Paths:
         self.moves_git = self.moves_git or bool(targets)
         return [where.path for target in targets for where in self.places(target, cwds)]
 
-    def _is_carried(self, places: Sequence[Place]) -> bool:
+    def _is_carried(self, places: Sequence[ResolvedPath]) -> bool:
         found = any(
             where.path != made and inside(where.path, made)
             for where in places
@@ -104,7 +104,7 @@ class Paths:
                     for one in names:
                         self.linked += [(one, where.path), (f"{one}/{last}", where.path)]
 
-    def _through_links(self, places: list[Place]) -> Iterator[Place]:
+    def _through_links(self, places: list[ResolvedPath]) -> Iterator[ResolvedPath]:
         for where in places:
             for name, target in self.linked:
                 if where.path != name and inside(where.path, name):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from crow.extensions.permissions.rules.rule import Rule
+from crow.extensions.permissions.rules.rule import PermissionRule
 
 
 def name_of(name: str, args: Mapping[str, Any]) -> str:
@@ -16,7 +16,7 @@ def name_of(name: str, args: Mapping[str, Any]) -> str:
     return f"{value} {more}".strip() if isinstance(more, str) else str(value).strip()
 
 
-def means(rule: Rule, value: str) -> bool:
+def means(rule: PermissionRule, value: str) -> bool:
     """Whether an agent's or a skill's rule means this one; a refusal means it with any input."""
     wanted = (rule.specifier or "").strip()
     name = value.split(" ", maxsplit=1)[0]

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from crow.extensions.permissions.paths.command_paths import Paths
-from crow.extensions.permissions.paths.disk import Place
+from crow.extensions.permissions.paths.command_paths import CommandPaths
+from crow.extensions.permissions.paths.disk import ResolvedPath
 from crow.extensions.permissions.programs.edits import ACCEPTED, Edits, edits
 from crow.extensions.permissions.programs.git import moved, reads_only
 from crow.extensions.permissions.programs.git_safety import is_quiet
@@ -16,7 +16,7 @@ from crow.extensions.permissions.programs.lookup import BUILT_IN, Cwds
 from crow.extensions.permissions.programs.readonly import reads
 from crow.extensions.permissions.programs.table import Use, program_of
 from crow.extensions.permissions.rules.command import CommandPattern
-from crow.extensions.permissions.rules.rule import Rule
+from crow.extensions.permissions.rules.rule import PermissionRule
 from crow.extensions.permissions.shell.builtin import evaluates, may_hide
 from crow.extensions.permissions.shell.characters import looks_special
 from crow.extensions.permissions.shell.report import Report
@@ -49,9 +49,9 @@ class Cover:
     under any name.
     """
 
-    paths: Paths
+    paths: CommandPaths
     report: Report
-    allow: Sequence[Rule]
+    allow: Sequence[PermissionRule]
     changed: bool = False
     uses_git: bool = False
     uses_globs: bool = False
@@ -116,7 +116,7 @@ class Cover:
         self.paths.files.lookup.first += [where.path.rpartition("/")[0] for where in places]
         return True
 
-    def _named_exactly(self, words: tuple[Word, ...]) -> Rule | None:
+    def _named_exactly(self, words: tuple[Word, ...]) -> PermissionRule | None:
         shapes = [word.shape for word in words]
         for rule in self.allow:
             pattern = rule.command
@@ -188,7 +188,7 @@ class Cover:
                 return False
         return True
 
-    def allows(self, rule: Rule, words: tuple[Word, ...]) -> bool:
+    def allows(self, rule: PermissionRule, words: tuple[Word, ...]) -> bool:
         """Whether an allow rule means a command."""
         pattern = rule.command
         assert pattern is not None
@@ -200,7 +200,9 @@ class Cover:
             return False
         return self._reaches(pattern, words)
 
-    def spells_out(self, assignments: Sequence[Assignment], words: tuple[Word, ...]) -> Rule | None:
+    def spells_out(
+        self, assignments: Sequence[Assignment], words: tuple[Word, ...]
+    ) -> PermissionRule | None:
         """The allow rule that names a program and each variable before it, with its value."""
         if any(one.odd or one.value.text is None for one in assignments) or not all(
             word.known for word in words
@@ -288,7 +290,7 @@ class Cover:
         files = self.paths.files
         whole = any(word.text in {"-0", "-0r", "-r0", "--null"} for word in words)
         for cwd in cwds:
-            if cwd is None or files.leads_out(Place(cwd, cwd)):
+            if cwd is None or files.leads_out(ResolvedPath(cwd, cwd)):
                 return False
             if not whole and files.has_odd_names(cwd):
                 return False

@@ -26,7 +26,7 @@ PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
 HEADS = [line.split() for line in TABLE.strip().splitlines()]
 
 
-def head_of(texts: Sequence[str | None]) -> list[str]:
+def prefix_of(texts: Sequence[str | None]) -> list[str]:
     """The words at the beginning of a command that say what it does; none where all matter."""
     for wanted in HEADS:
         head = [text for text in texts[: len(wanted)] if text is not None]

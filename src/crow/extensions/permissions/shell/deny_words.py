@@ -59,7 +59,7 @@ def makes_links(words: Sequence[Word]) -> bool:
     return name in {"ln", "link"} or (name == "cp" and any(LINKING.match(w.shape) for w in words))
 
 
-def words_told(words: Sequence[Word]) -> Sequence[Word]:
+def checked_words(words: Sequence[Word]) -> Sequence[Word]:
     """The words behind a command's name that it may take for more than text."""
     name = program(words[0])
     done = edits(words)

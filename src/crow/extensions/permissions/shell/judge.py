@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from crow.extensions.permissions.paths.command_paths import SINKS, Cwds, Paths, holds_globs
+from crow.extensions.permissions.paths.command_paths import SINKS, CommandPaths, Cwds, holds_globs
 from crow.extensions.permissions.paths.files import Files
 from crow.extensions.permissions.programs.listing import names_listed
-from crow.extensions.permissions.rules.rule import Rule
+from crow.extensions.permissions.rules.rule import PermissionRule
 from crow.extensions.permissions.shell.allow_rules import Cover
 from crow.extensions.permissions.shell.braces import expanded
 from crow.extensions.permissions.shell.builtin import HOOKED, is_loop_name, is_own, is_safe
@@ -53,13 +53,13 @@ class ShellJudge:
     def __init__(
         self,
         files: Files,
-        allow: Sequence[Rule],
-        ask: Sequence[Rule],
-        deny: Sequence[Rule],
+        allow: Sequence[PermissionRule],
+        ask: Sequence[PermissionRule],
+        deny: Sequence[PermissionRule],
         parse: Callable[[str], Node],
     ) -> None:
         self.report = Report()
-        self.paths = Paths(files, self.report)
+        self.paths = CommandPaths(files, self.report)
         self.search = Search(self.paths, self.report, ask, deny, self.visit_text)
         self.cover = Cover(self.paths, self.report, allow)
         self.parse = parse

@@ -61,7 +61,7 @@ IDLE = 4
 
 
 class Postgres:
-    """One database, at an address ``postgresql://...``: a `Place`.
+    """One database, at an address ``postgresql://...``: a `Backend`.
 
     Its tables are made in the first schema of the role's search path.
     """

@@ -1,4 +1,4 @@
-"""What an agent offers its clients, and the answer to ``initialize``.
+"""The answer to ``initialize``: the agent's capabilities.
 
 Made by hand: it must not wait for any library.
 """

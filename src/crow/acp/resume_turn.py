@@ -1,4 +1,4 @@
-"""A turn that was cut short, because its process died: it goes on where the client wants that."""
+"""The resumption of a turn that was cut short, because its process died."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose a session is: of the one client there is, or of whichever of many has it at the moment."""
+"""Access to a session: for the one client there is, or whichever of many has it at the moment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a turn is and how it ended, in the words of the protocol."""
+"""The state of a turn and its stop reason, in the words of the protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What hangs on an agent by itself, in its fixed sequence, with the options that settings have."""
+"""The composer: it hangs extensions on an agent in a fixed sequence, with the settings' options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Extensions in files and modules: found by what somebody wrote, and what of them is to be used."""
+"""The loader of extensions: from files and modules, and what in them is to be used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Extensions whose files have changed: loaded anew, and put in the place of what was in use.
+"""The reloader of extensions: files that changed take the place of what was in use.
 
 The new one is loaded before anything of the old one ends. What fails leaves the old one at work.
 """

@@ -1,4 +1,4 @@
-"""Settings while sessions are open: looked at before every prompt and call, and asked about.
+"""Live settings: looked at before every prompt and call, and asked about where they change.
 
 A look is a ``stat`` of a dozen files. So an edit that was saved before a call holds for that call,
 on every file system, without a thread or a descriptor; nobody waits for news.

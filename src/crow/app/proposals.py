@@ -1,4 +1,4 @@
-"""Extensions that are put into use while Crow runs: of a text that the user was shown."""
+"""Proposed extensions: texts that the user was shown, put into use while Crow runs."""
 
 from __future__ import annotations
 

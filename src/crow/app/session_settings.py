@@ -1,4 +1,4 @@
-"""What holds in a session: its settings, as their files were when they were read last."""
+"""A session's settings, as their files were when they were read last."""
 
 from __future__ import annotations
 

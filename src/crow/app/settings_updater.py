@@ -1,4 +1,4 @@
-"""What settings say, brought to what hangs on an agent already, for a session or for the whole."""
+"""The updater: it brings changed settings to a session or to the whole agent."""
 
 from __future__ import annotations
 

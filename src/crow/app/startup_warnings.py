@@ -1,4 +1,4 @@
-"""What a person should know of settings and extensions before the first prompt."""
+"""Warnings of settings and extensions, for a person to read before the first prompt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a project wants that is not trusted, line by line: what a person should see before trusting.
+"""A summary of what a project would run or change, to read before trusting it.
 
 The texts are a stranger's: each is one line without control characters, and not longer than it
 takes to judge it.

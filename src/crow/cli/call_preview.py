@@ -1,4 +1,4 @@
-"""What a call is about to do, in the lines that a person reads before it may run."""
+"""The preview of a call: the lines that a person reads before it may run."""
 
 from __future__ import annotations
 

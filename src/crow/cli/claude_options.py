@@ -1,4 +1,4 @@
-"""Options that people know from Claude Code, by the names that they have there."""
+"""The options of Claude Code, by the names that people know them by."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is set here, and the file that it came from; with --all the defaults, too.
+"""Effective settings and the file that each came from; with --all the defaults, too.
 
 Files, the stronger later: ~/.claude/settings.json, ~/.crow/settings.json (or .toml), the project's
 .claude/ and .crow/settings.json, .claude/ and .crow/settings.local.json, --settings FILE, options,

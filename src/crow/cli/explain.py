@@ -1,4 +1,4 @@
-"""What hooks did to the calls of a stored session: ``crow hooks explain [SESSION] [CALL]``."""
+"""Hooks and what they did to a stored session's calls: ``crow hooks explain [SESSION] [CALL]``."""
 
 from __future__ import annotations
 

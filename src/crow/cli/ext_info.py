@@ -1,4 +1,4 @@
-"""What one extension is: where it is from, what it added, its options, and how it did lately."""
+"""One extension in detail: where it is from, what it added, its options, and how it did lately."""
 
 from __future__ import annotations
 

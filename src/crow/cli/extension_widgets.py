@@ -1,4 +1,4 @@
-"""What extensions add to the screen: members that other faces never look at.
+"""Widgets of extensions on the screen: members that other faces never look at.
 
 ``terminal_status(session)`` is a text at the bottom, ``terminal_widget(session)`` lines above the
 editor, ``terminal_card(call, result)`` lines in the card of a call, ``terminal_keys`` functions by

@@ -1,4 +1,4 @@
-"""What a newcomer is asked who has no model yet: a key, a server on this machine, the rehearsal."""
+"""The first start, without a model yet: a key, a server on this machine, or the rehearsal."""
 
 from __future__ import annotations
 

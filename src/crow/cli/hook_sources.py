@@ -1,4 +1,4 @@
-"""Where hooks are written: in settings files, whose handlers run them, and in Python."""
+"""The sources of hooks: settings files, whose handlers run them, and Python."""
 
 from __future__ import annotations
 

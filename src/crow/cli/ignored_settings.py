@@ -1,4 +1,4 @@
-"""What of Claude Code's settings is left out: said to a person once, a line for each reason."""
+"""Ignored settings of Claude Code: each named to a person once, a line for each reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run in lines: the answer as it comes, each tool call with its outcome in a line."""
+"""A client that writes a run in lines: the answer as it comes, each tool call in a line."""
 
 from __future__ import annotations
 

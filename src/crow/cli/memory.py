@@ -1,4 +1,4 @@
-"""``# line`` in the terminal: a line that the instructions have from now on."""
+"""Memory: ``# line`` in the terminal is a line that the instructions have from now on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people type who come from other agents and Crow has not: the word that is right here.
+"""Hints for people who type another agent's options and commands: the word that is right here.
 
 Imported only where a command line has an option or a command that is none of Crow's.
 """

@@ -1,4 +1,4 @@
-"""What a model can do, tried: a few short requests, and a line for each."""
+"""A trial of a model: a few short requests, and a line on each thing that it can do."""
 
 from __future__ import annotations
 

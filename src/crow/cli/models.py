@@ -1,4 +1,4 @@
-"""Which models can be asked, and what one of them can do.
+"""The models that can be asked, and what one of them can do.
 
   crow models                    those of every provider that has a key or is on this machine
   crow models --provider openai  all that is known of one provider's

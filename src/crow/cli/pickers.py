@@ -1,4 +1,4 @@
-"""Lists that a person chooses from in the terminal: stored sessions, and the points of one."""
+"""The pickers of the terminal: for stored sessions, open ones, and the points of one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One prompt's answer, until nothing is left to do, and what is said of its end; exit statuses."""
+"""The run of one prompt, until nothing is left to do, its exit status and what is said of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files as they were before a prompt: what a terminal asks of the extension that keeps them.
+"""The rewind of files to before a prompt, as a terminal asks it of the extension that keeps them.
 
 It is any extension with ``plan_rewind(session, since)``, ``carry_out_rewind(session, plan,
 overwrite=)`` and ``rewinds(session)``.

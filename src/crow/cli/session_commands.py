@@ -1,4 +1,4 @@
-"""What a person does with sessions while they talk: go on in another one, name, copy, keep them."""
+"""The commands on sessions in a conversation: go on in another one, name, copy, keep them."""
 
 from __future__ import annotations
 

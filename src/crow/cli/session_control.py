@@ -1,4 +1,4 @@
-"""A session as the terminal's keys know it: stopped, steered, set to another mode."""
+"""The control of a session from the terminal's keys: stopped, steered, set to another mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversations of elsewhere: those that other programs have on this machine, and files."""
+"""The import of conversations that other programs have on this machine, and of files."""
 
 from __future__ import annotations
 

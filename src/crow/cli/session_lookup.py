@@ -1,4 +1,4 @@
-"""Stored sessions by the first letters of their id."""
+"""The lookup of a stored session by the first letters of its id, or its title."""
 
 from __future__ import annotations
 

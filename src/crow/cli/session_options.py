@@ -1,4 +1,4 @@
-"""Which session a command line means: a new one, a stored one, the latest one."""
+"""The options that name a session: a new one, a stored one, the latest one."""
 
 from __future__ import annotations
 

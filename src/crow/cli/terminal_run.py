@@ -1,4 +1,4 @@
-"""One prompt on the screen: the cards, questions and keys of a talk, which ends with the answer."""
+"""A run on the terminal: one prompt with the cards, questions and keys of a talk."""
 
 from __future__ import annotations
 

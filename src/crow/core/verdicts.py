@@ -1,4 +1,4 @@
-"""What a hook can answer besides a plain value, and how several answers become one."""
+"""Verdicts: a hook's answers besides a plain value, and how several become one."""
 
 from __future__ import annotations
 

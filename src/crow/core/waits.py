@@ -1,4 +1,4 @@
-"""What keeps a thread from running without its own doing: the CPU, the GIL, or garbage."""
+"""Waits of a thread that are not its own doing: for the CPU, the GIL, or garbage."""
 
 from __future__ import annotations
 

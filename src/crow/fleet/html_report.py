@@ -1,4 +1,4 @@
-"""The results of a fleet as one page that needs nothing else."""
+"""The report on a fleet's results: one HTML page that needs nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What waits for a person, and how it is answered: from a terminal, an editor, or over HTTP."""
+"""The inbox: questions that wait for a person, answered from a terminal, an editor or by HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which jobs are meant, as a condition of SQL."""
+"""A filter of jobs, as a condition of SQL."""
 
 from __future__ import annotations
 

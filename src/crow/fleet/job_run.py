@@ -1,4 +1,4 @@
-"""One session of a fleet, from where it is until it stops: done, failed, waiting or called off."""
+"""The run of one job of a fleet, until it stops: done, failed, waiting or called off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queue on procrastinate: one of its rows for each epoch of a job, and no more of it than that.
+"""The queue on procrastinate: one of its rows for each epoch of a job, and no more than that.
 
 Its workers, heartbeats and rescues are not used: they judge by the row's number alone, so that a
 zombie ends the row of who took over. Here every epoch has a row of its own, which only the holder

@@ -1,4 +1,4 @@
-"""How far a fleet is, live: states, workers, what runs, what waits, cost, rate, time to go."""
+"""The progress of a fleet, live: states, workers, jobs, cost, rate, time to go."""
 
 from __future__ import annotations
 

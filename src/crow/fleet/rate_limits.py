@@ -1,4 +1,4 @@
-"""The pace of a fleet: a provider that refuses one session for now is left alone by all.
+"""Rate limits of providers: one that refuses one session for now is left alone by all.
 
 What a provider limits is a key's, so a limit is known by both: the host that requests go to, and a
 hash of the key that they carry.

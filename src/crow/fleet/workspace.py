@@ -1,4 +1,4 @@
-"""Where a session of a fleet works: a folder, or a working tree of its own of a repository.
+"""The workspace of a session of a fleet: a folder, or a working tree of its own of a repository.
 
 All trees of a repository on one machine share one store of objects, a bare mirror. What a session
 changes is kept as a patch with the job, so that it can go on where there is only the mirror. Git

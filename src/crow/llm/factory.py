@@ -1,4 +1,4 @@
-"""From a model's name and its place to an LLM: the wire, and what settings say of the model."""
+"""The factory of LLMs: from a model's name and endpoint to the wire, with the settings' say."""
 
 from __future__ import annotations
 

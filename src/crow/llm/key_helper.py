@@ -1,4 +1,4 @@
-"""A key from a command of the user's: whatever it prints."""
+"""A key helper: a command of the user's that prints a key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which models there are: the ones that the settings name, else what the providers say."""
+"""The list of models: the ones that the settings name, else what the providers say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the name of a model, settings and environment to an LLM."""
+"""The resolution of a model's name, by settings and environment, to an LLM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What clients of others answer with: objects or dicts, in async or in plain iterators."""
+"""Answers of others' clients: objects or dicts, in async or in plain iterators."""
 
 from __future__ import annotations
 

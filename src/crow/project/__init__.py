@@ -1,4 +1,4 @@
-"""What belongs to a folder on disk: what it brings along, what of that would run, and trust."""
+"""A folder on disk as a project: what it brings along, what of that would run, and trust."""
 
 from __future__ import annotations
 

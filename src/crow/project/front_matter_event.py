@@ -1,4 +1,4 @@
-"""The event of a file's front matter coming into force, for whoever wants to know what it says."""
+"""The event ``on_front_matter``: a file's front matter comes into force."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of a project's own files its hooks and MCP servers run: those that their commands name.
+"""Scripts of a project that its hooks and MCP servers run: those that their commands name.
 
 Commands are read word by word, not understood: what a named script runs in turn is not known.
 """

@@ -1,4 +1,4 @@
-"""What an extension may be told of the settings, beside its own table."""
+"""The settings of a project as extensions see them, beside their own table."""
 
 from __future__ import annotations
 

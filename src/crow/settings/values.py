@@ -1,4 +1,4 @@
-"""What settings files say, typed: every value with the file that it came from."""
+"""Values of settings files, typed: each with the file that it came from."""
 
 from __future__ import annotations
 

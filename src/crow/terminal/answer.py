@@ -1,4 +1,4 @@
-"""What the model says, on its way to the scrollback: text and thoughts."""
+"""The model's answer on its way to the scrollback: text and thoughts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the terminal wants of whoever has the conversation: the other side of its keys."""
+"""The conversation as a protocol: the other side of the terminal's keys."""
 
 from __future__ import annotations
 

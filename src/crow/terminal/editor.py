@@ -1,4 +1,4 @@
-"""Where prompts are written: many lines, long pastes folded to a word, a history that lasts."""
+"""The prompt's editor: many lines, long pastes folded to a word, a history that lasts."""
 
 from __future__ import annotations
 

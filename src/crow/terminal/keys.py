@@ -1,4 +1,4 @@
-"""What each key does, and which keys the settings have chosen for that."""
+"""The key bindings: what each key does, and which keys the settings have chosen for that."""
 
 from __future__ import annotations
 

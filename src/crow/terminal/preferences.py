@@ -1,4 +1,4 @@
-"""What the settings want of the screen: keys, colours, how prompts are edited."""
+"""Preferences for the screen, from the settings: keys, colours, how prompts are edited."""
 
 from __future__ import annotations
 

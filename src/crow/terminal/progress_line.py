@@ -1,4 +1,4 @@
-"""What is being done, for how long, and what it has taken so far: the line that shows life."""
+"""The progress line: what is being done, for how long, and what it has taken so far."""
 
 from __future__ import annotations
 

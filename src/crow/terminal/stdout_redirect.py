@@ -1,4 +1,4 @@
-"""What is printed while the screen is in use: whole lines, above the live area."""
+"""A redirect of standard output while the screen is in use: whole lines, above the live area."""
 
 from __future__ import annotations
 

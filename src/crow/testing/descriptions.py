@@ -1,4 +1,4 @@
-"""What happened in a test, in words."""
+"""Descriptions of what happened in a test, for its failures."""
 
 from __future__ import annotations
 

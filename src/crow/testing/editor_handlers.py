@@ -1,4 +1,4 @@
-"""What a fake editor does when an agent asks it for something; the library's client interface."""
+"""The requests that a fake editor answers an agent; the library's client interface."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Holds an agent's messages against the protocol's official JSON schema, where somebody has it.
+"""The protocol's official JSON schema, held against an agent's messages, where somebody has it.
 
 The variable ``CROW_ACP_SCHEMA`` names the folder: ``schema/v1`` of the npm package
 ``@agentclientprotocol/sdk``; the draft's is beside it.

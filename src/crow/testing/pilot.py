@@ -1,4 +1,4 @@
-"""What the fixture ``crow`` gives: the whole agent at work, and questions about what happened."""
+"""The fixture ``crow``: the whole agent at work, and questions about what happened."""
 
 from __future__ import annotations
 

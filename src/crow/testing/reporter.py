@@ -1,4 +1,4 @@
-"""What hangs in another process for a test: the extensions under test, and who tells of them."""
+"""The reporter in another process: the extensions under test, and who tells of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Grep seeks, and the lines of its answer, whoever searches."""
+"""A search of Grep's, and the lines of its answer, whoever searches."""
 
 from __future__ import annotations
 

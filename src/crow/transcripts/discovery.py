@@ -1,4 +1,4 @@
-"""Where the conversations of Claude Code, Codex, opencode and pi lie on this machine."""
+"""The folders on this machine with conversations of Claude Code, Codex, opencode and pi."""
 
 from __future__ import annotations
 

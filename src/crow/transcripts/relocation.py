@@ -1,4 +1,4 @@
-"""An export of a session made fit for another machine, or for somebody else."""
+"""The relocation of an export of a session to another machine, or for somebody else."""
 
 from __future__ import annotations
 

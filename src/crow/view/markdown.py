@@ -1,4 +1,4 @@
-"""What people and models wrote, as HTML that can do nothing: Markdown without HTML and pictures."""
+"""Markdown as HTML that can do nothing: without HTML of its own and pictures."""
 
 from __future__ import annotations
 

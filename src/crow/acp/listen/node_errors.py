@@ -1,4 +1,4 @@
-"""What goes wrong on the way to another node, in words."""
+"""Errors on the way to another node, in words."""
 
 from __future__ import annotations
 

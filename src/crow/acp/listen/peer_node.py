@@ -1,4 +1,4 @@
-"""Another node as a client: it speaks for a client of its own, and may ask for a session."""
+"""A peer node as a client: it speaks for a client of its own, and may ask for a session."""
 
 from __future__ import annotations
 

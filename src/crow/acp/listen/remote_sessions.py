@@ -1,4 +1,4 @@
-"""A client's sessions, wherever they are: open on this node, or on the one that has them at work.
+"""A client's sessions on other nodes: opened on this one, or on the one that has them at work.
 
 A session is worked on by one node, the one that holds its lease. A client that asks another one
 for it is connected to that node by this one: requests that name the session go there, and what

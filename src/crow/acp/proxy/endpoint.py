@@ -1,4 +1,4 @@
-"""One end of a relay, with the requests that it has not answered yet."""
+"""An endpoint of a relay, with the requests that it has not answered yet."""
 
 from __future__ import annotations
 

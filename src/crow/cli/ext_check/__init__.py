@@ -1,1 +1,1 @@
-"""What is wrong with an extension, found by loading it, reading it and playing it."""
+"""Checks of an extension: by loading it, reading it and playing it."""

@@ -1,4 +1,4 @@
-"""Where an extension is played: a model that says what it is told to, and who listens."""
+"""The harness that an extension is played in: a scripted model, and a log of warnings."""
 
 from __future__ import annotations
 

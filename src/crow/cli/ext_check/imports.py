@@ -1,4 +1,4 @@
-"""What an extension imports that is Crow's own affair: it may be gone with any version."""
+"""Imports of an extension that are Crow's own affair: they may be gone with any version."""
 
 from __future__ import annotations
 

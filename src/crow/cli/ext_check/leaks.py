@@ -1,4 +1,4 @@
-"""What is there that could be left behind: threads, processes, tasks, files and the like."""
+"""Leaks: threads, processes, tasks, files and the like that are left behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who saw it: from which line of an extension threads, processes, files and variables came."""
+"""The origins of threads, processes, files and variables: which line of an extension made them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What breaks the beginning that requests have in common, so that no provider's cache holds."""
+"""Changes of the beginning that requests have in common, so that no provider's cache holds."""
 
 from __future__ import annotations
 

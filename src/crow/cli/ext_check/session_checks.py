@@ -1,4 +1,4 @@
-"""What counts for nothing, and what nobody can store: seen once a session is over."""
+"""Checks once a session is over: answers that count for nothing, state that is no JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where things stand in the text of an extension: a hook, an option, a section, a tool."""
+"""Source lines of an extension's parts: of a hook, an option, a section, a tool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is seen of an extension without running it: names almost like events, calls that block."""
+"""Static checks of an extension: names almost like events, calls that block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of what you have for another agent, and taking over what cannot be read where it is.
+"""Migration from another agent: a report on each thing, and settings that are taken over.
 
   crow import --from codex             show what becomes of each thing, ask, and write it
   crow import --from codex --dry-run   show it alone

@@ -1,4 +1,4 @@
-"""What Claude Code has: Crow reads it where it is, so there is nothing to write.
+"""Claude Code's configuration: Crow reads it where it is, so there is nothing to write.
 
 What its settings have that is for nobody here is named, with what to do instead.
 """

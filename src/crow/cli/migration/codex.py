@@ -1,4 +1,4 @@
-"""What Codex has: its model is taken over, the rest is read where it is, or left out."""
+"""Codex' configuration: its model is taken over, the rest is read where it is, or left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Cursor has: it is read where it is, or left out."""
+"""Cursor's configuration: it is read where it is, or left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What opencode has: model and rules are taken over, the rest is read live, or left out."""
+"""opencode's configuration: model and rules are taken over, the rest is read live, or left out."""
 
 from __future__ import annotations
 

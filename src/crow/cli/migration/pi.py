@@ -1,4 +1,4 @@
-"""What pi has: its model is taken over, the rest is read where it is, or left out."""
+"""pi's configuration: its model is taken over, the rest is read where it is, or left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of the rows goes into which settings file; what a user has written himself stays."""
+"""The writer of settings files: each row goes to one; what a user has written stays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the text of an extension hangs on, read without running it."""
+"""An outline of an extension's text: all that it hangs on the loop, read without running it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What no summary can lose: the user's own words, and the files at hand."""
+"""Pins that no summary can lose: the user's own words, and the files at hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waiting for an answer: as long as there are signs of life, and not a moment longer."""
+"""The time-out of a call: it lasts as long as there are signs of life, and not a moment longer."""
 
 from __future__ import annotations
 

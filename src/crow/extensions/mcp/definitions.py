@@ -1,4 +1,4 @@
-"""Which definitions of tools were in use already: one that has changed is asked about again.
+"""Fingerprints of tools in use: a definition that has changed is asked about again.
 
 Without this, a server could have a harmless tool allowed for ever and then make another one of it.
 """

@@ -1,4 +1,4 @@
-"""Ways to reach a server: a transport, and the handshake to begin with. The newest comes first."""
+"""The negotiation with a server: a transport and a handshake to begin with, the newest first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Between a transport and the library: what servers send is mended, or fails what it answers.
+"""The filter of a server's responses: what is wrong is mended, or fails what it answers.
 
 The library refuses a whole list for one tool in it, a result that lacks a field, and lets a call
 wait for ever where its answer cannot be read.

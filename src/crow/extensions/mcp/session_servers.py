@@ -1,4 +1,4 @@
-"""Servers of one session alone, such as those that an agent's file describes."""
+"""The servers of one session alone, such as those that an agent's file describes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether one rule speaks of one call: the ``if`` of a settings hook."""
+"""The condition of a settings hook, its ``if``: true where one rule speaks of one call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be done in a session, what its user was asked, and how an approval is taken back."""
+"""An overview of a session's permissions: its rules, its questions, and approvals to revoke."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A rule as somebody wrote it."""
+"""The text of a rule, as it was written."""
 
 from __future__ import annotations
 

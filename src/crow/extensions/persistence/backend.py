@@ -1,4 +1,4 @@
-"""Where sessions are stored: what an SQLite file and a PostgreSQL database have in common."""
+"""The backend that stores sessions: what an SQLite file and a PostgreSQL database share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stored sessions: found, listed, copied, renamed, taken away."""
+"""The rows of stored sessions: found, listed, copied, renamed, taken away."""
 
 from __future__ import annotations
 

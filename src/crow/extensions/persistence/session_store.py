@@ -1,4 +1,4 @@
-"""The sessions of a database as they lie there: listed, searched, opened again, copied, removed."""
+"""The session store of one database: listed, searched, opened again, copied, removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who made a request begin otherwise than the one before, and what that cost."""
+"""The cause of a request that begins otherwise than the one before, and what that cost."""
 
 from __future__ import annotations
 

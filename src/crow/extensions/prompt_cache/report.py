@@ -1,4 +1,4 @@
-"""What became of the prefix in a session, for people and for programs."""
+"""The report on the prefix of a session, for people and for programs."""
 
 from __future__ import annotations
 

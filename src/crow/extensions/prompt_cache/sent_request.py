@@ -1,4 +1,4 @@
-"""A request as it was sent, which the next one is compared with."""
+"""The request that was sent last, which the next one is compared with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was sent last, as fingerprints that are kept with the session for another process."""
+"""Fingerprints of the last request, kept with the session for another process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session knows of its files, and what its calls have made of them."""
+"""The tracker of a session's files: how they looked last, and what its calls made of them."""
 
 from __future__ import annotations
 

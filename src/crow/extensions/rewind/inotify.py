@@ -1,4 +1,4 @@
-"""What the kernel tells of changes below folders (inotify), so that nobody has to look at all.
+"""Inotify: the kernel's news of changes below folders, so that nobody has to look at all.
 
 What is not told, and is looked at each time: files with more than one name. Where nothing is told
 (another system, a file system that others write to as well, too many folders) all is looked at.

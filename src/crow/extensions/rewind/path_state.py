@@ -1,4 +1,4 @@
-"""What is at a path: nothing, a file, a link, a folder; and the stamp by which a change is seen."""
+"""The state of a path: nothing, a file, a link, a folder; and the stamp that shows a change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What going back would do, path by path: nothing is touched here."""
+"""The plan of a rewind, path by path: nothing is touched here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session changed, kept where every machine finds it that the session goes on at.
+"""A store of a session's changes that all of the machines share on which it goes on.
 
 What is there at first, and what is about to change, stays in this machine's file; what did change
 goes to the attachments of the shared store with its contents, before and after, in one step.

@@ -1,4 +1,4 @@
-"""Where contents and changes are kept: one SQLite file, which nobody but the user can read.
+"""The store of contents and changes: one SQLite file, which nobody but the user can read.
 
 A content is kept once, by its hash. What is written is there together or not at all, whenever the
 process dies; a power cut can take the last seconds of it, never the file.

@@ -1,4 +1,4 @@
-"""What confines the commands that run for a model here, and what does not.
+"""The sandbox of commands that run for a model here: what it holds, and what it does not.
 
   crow sandbox        which back end of the operating system, what it holds, why not another
   crow sandbox try    tries to get out of it, against a scratch folder; fails if anything does

@@ -1,4 +1,4 @@
-"""How TLS begins: the name of the host that a client asks for."""
+"""The ClientHello of TLS: the name of the host that a client asks for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other commands that write just now: they can change a workspace while one is started in it."""
+"""Concurrent writers: other commands that can change a workspace while one is started in it."""
 
 from __future__ import annotations
 

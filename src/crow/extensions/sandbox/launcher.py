@@ -1,4 +1,4 @@
-"""What a call's programs are started as: in its ring, with what of the environment is theirs."""
+"""The launcher of a call's programs: in its ring, with what of the environment is theirs."""
 
 from __future__ import annotations
 

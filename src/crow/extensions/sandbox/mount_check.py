@@ -1,4 +1,4 @@
-"""The mounts of a command that waits for its start: whether they are those that were planned.
+"""The check of a command's mounts, while its start waits: whether they are as planned.
 
 bwrap finds its way by names. A command beside it that writes in the same workspace can put a link
 in the place of a folder just then, and another folder would be mounted. So where there is one, what

@@ -1,4 +1,4 @@
-"""What a confined command may touch, as plain data; every path is absolute."""
+"""The policy of a confined command: the paths that it may touch, as plain data, all absolute."""
 
 from __future__ import annotations
 

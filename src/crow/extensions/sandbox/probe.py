@@ -1,4 +1,4 @@
-"""Which back ends work on this machine: each is tried with the very line that it will use."""
+"""The probe of back ends on this machine: each is tried with the very line that it will use."""
 
 from __future__ import annotations
 

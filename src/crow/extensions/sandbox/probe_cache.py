@@ -1,4 +1,4 @@
-"""What works on this machine, kept in the cache for as long as the machine stays the same."""
+"""A cache of the back end that works here, for as long as the machine stays the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A look at a running command from outside: what it uses with all that it has started.
+"""The monitor of a running command: what it uses with all that it has started.
 
 The kernel counts the processes of everybody but root, and memory a process; a watch counts for a
 command, whatever confines it. It ends one that uses too much, and says so.

@@ -1,4 +1,4 @@
-"""Leads its input and output through the proxy to HOST PORT: for ssh, which knows no proxies.
+"""A ProxyCommand of ssh's: relays its input and output through the proxy to HOST PORT.
 
 A program of its own that runs inside, without Crow: ``python ssh_proxy.py PROXY HOST PORT``.
 """

@@ -1,4 +1,4 @@
-"""A scratch folder with something to lose, and the observer who sees from outside what is lost."""
+"""A testbed for escapes: a scratch folder with something to lose, and an observer outside."""
 
 from __future__ import annotations
 

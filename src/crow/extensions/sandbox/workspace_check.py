@@ -1,4 +1,4 @@
-"""A look at what is protected, before a command and after it.
+"""The check of a workspace's protected paths, before a command and after it.
 
 No mount protects what is not there: it would leave an empty file behind, for everybody to see. And
 some files of git must stay writable for git to work. What a command put there is taken away,

@@ -1,4 +1,4 @@
-"""The points where events of settings hooks happen, and what is called there."""
+"""The bindings of settings hooks' events to points, and what is called there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an administrator or a user lets HTTP hooks do: which servers, which variables."""
+"""The policy on HTTP hooks of an administrator or a user: which servers, which variables."""
 
 from __future__ import annotations
 

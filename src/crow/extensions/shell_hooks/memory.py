@@ -1,4 +1,4 @@
-"""What settings hooks remember of a session while it is open."""
+"""The memory of settings hooks, a session's while it is open."""
 
 from __future__ import annotations
 

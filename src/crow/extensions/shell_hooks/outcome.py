@@ -1,4 +1,4 @@
-"""What one handler's run means: it said something, blocked, failed, or was given up."""
+"""The outcome of one handler's run: it said something, blocked, failed, or was given up."""
 
 from __future__ import annotations
 

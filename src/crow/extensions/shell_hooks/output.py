@@ -1,4 +1,4 @@
-"""What a handler printed, read by the rules of the protocol: JSON, plain text, or neither."""
+"""A handler's output, read by the rules of the protocol: JSON, plain text, or neither."""
 
 from __future__ import annotations
 

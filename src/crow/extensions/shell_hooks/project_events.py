@@ -1,4 +1,4 @@
-"""What happens around a conversation: a project is set up, files change, directories are added."""
+"""Events around a conversation: a project is set up, files change, directories are added."""
 
 from __future__ import annotations
 

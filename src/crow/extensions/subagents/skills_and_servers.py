@@ -1,4 +1,4 @@
-"""What an agent's file brings along for it: the texts of skills, and servers."""
+"""The skills and servers that an agent's file names for it."""
 
 from __future__ import annotations
 

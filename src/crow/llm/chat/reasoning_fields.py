@@ -1,4 +1,4 @@
-"""What an endpoint sends of its model's thoughts and wants back as it came, whatever is in it.
+"""The reasoning fields of an endpoint, which it wants back as they came, whatever is in them.
 
 Texts come in pieces under one of three names, ``reasoning_details`` and ``thinking_blocks``
 as lists whose neighbouring pieces of text belong together, ``extra_content`` (of a message or a

@@ -1,4 +1,4 @@
-"""What endpoints of chat completions refuse, and how that is known from what they say.
+"""Refusals of endpoints of chat completions, known by their wording.
 
 The table of models knows some of it in advance, in the same words (`crow.llm.models.REFUSALS`).
 """

@@ -1,4 +1,4 @@
-"""Messages as an endpoint of chat completions gets them."""
+"""The serialization of messages for an endpoint of chat completions."""
 
 from __future__ import annotations
 

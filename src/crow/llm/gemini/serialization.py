@@ -1,4 +1,4 @@
-"""One message in parts: what somebody said, a reply as it came or as it is told, a result."""
+"""The serialization of one message as Gemini's parts: somebody's words, a reply, a result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows from the name of a Gemini model, and what its endpoint may refuse."""
+"""Traits of a Gemini model that follow from its name, and what its endpoint may refuse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What went wrong at an endpoint, as a `ModelError` of the right kind that never shows a key."""
+"""Faults of an endpoint, each as a `ModelError` of the right kind that never shows a key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Google says with an error, whichever wire it comes over: how long to wait, which quota."""
+"""Details in Google's errors, whichever wire they come over: how long to wait, which quota."""
 
 from __future__ import annotations
 

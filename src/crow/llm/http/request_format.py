@@ -1,4 +1,4 @@
-"""What one endpoint takes of thoughts, images and options, and what is asked once it refuses some.
+"""The format of requests that one endpoint takes: thoughts, images and options.
 
 A history is the same for all models. What only its maker understands (signatures, encrypted
 thoughts) goes back to nobody else, and an image is a line of text for a model that sees none.

@@ -1,4 +1,4 @@
-"""How long an endpoint is waited for, when a request is sent again, and after how long."""
+"""Retries and time-outs: how long an endpoint is waited for, and when a request is sent again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person has seen of answers that broke off, so that none of it is shown twice."""
+"""The splice of answers that broke off: what a person has seen already is not shown twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model's protocol has to say, as protocols: how requests are written and replies read."""
+"""The wire protocol of a model, as protocols: how requests are written and replies read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A content block that comes in pieces."""
+"""A partial content block: it comes in pieces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What endpoints refuse of this wire's features, and how that is known from what they say."""
+"""Refusals of this wire's features, known by the wording of endpoints."""
 
 from __future__ import annotations
 

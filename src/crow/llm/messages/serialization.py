@@ -1,4 +1,4 @@
-"""Messages as blocks: what one message of a history is on this wire."""
+"""The serialization of one message of a history as blocks of this wire."""
 
 from __future__ import annotations
 

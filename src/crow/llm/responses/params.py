@@ -1,4 +1,4 @@
-"""What stands beside the items of a request: parameters and tools, in the words of Responses."""
+"""The parameters and tools of a request, beside its items, in the words of Responses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages as the items that an endpoint of Responses gets."""
+"""The serialization of messages as the items that an endpoint of Responses gets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people have for other agents - Codex, opencode, pi, Cursor - read where it is.
+"""Configurations of other agents - Codex, opencode, pi, Cursor - read where they are.
 
 Nothing is run and nothing is written by reading it. What belongs to a project is marked; whoever
 uses it asks for its user's trust.

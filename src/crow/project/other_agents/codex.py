@@ -1,4 +1,4 @@
-"""What Codex has: ``config.toml``, prompts, skills and agents, for its user and for a project."""
+"""Codex' configuration: ``config.toml``, prompts, skills and agents, of a user and of a project."""
 
 from __future__ import annotations
 

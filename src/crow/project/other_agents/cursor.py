@@ -1,4 +1,4 @@
-"""What Cursor has: servers, commands, skills and agents. Its rules are read as instructions."""
+"""Cursor's configuration: servers, commands, skills and agents. Its rules are instructions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One thing that somebody has for another agent: what it is, and the file or folder it lies in."""
+"""One item of another agent's configuration: its kind, and the file or folder it lies in."""
 
 from __future__ import annotations
 

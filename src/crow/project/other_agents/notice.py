@@ -1,4 +1,4 @@
-"""What somebody reads once who moves over: what is there of another agent's, and what is not."""
+"""A notice that is shown once: what was found of another agent's, and what is not used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What opencode has: ``opencode.json``, commands, skills and agents, in folders and inline."""
+"""opencode's configuration: ``opencode.json``, commands, skills, agents, in folders and inline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pi has: servers, prompts, skills and instructions. It has no agents of its own."""
+"""pi's configuration: servers, prompts, skills and instructions. It has no agents of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Messages protocol refuses in a conversation: a row for each rule."""
+"""The rules of the Messages protocol on a conversation: a row for each."""
 
 from __future__ import annotations
 

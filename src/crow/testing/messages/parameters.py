@@ -1,4 +1,4 @@
-"""What the Messages protocol refuses beside a conversation: a row for each rule."""
+"""The rules of the Messages protocol on parameters: a row for each."""
 
 from __future__ import annotations
 

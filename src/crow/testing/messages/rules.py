@@ -1,4 +1,4 @@
-"""What the Messages protocol refuses, and what its endpoint says then."""
+"""The rules of the Messages protocol, and what its endpoint says where one is broken."""
 
 from __future__ import annotations
 

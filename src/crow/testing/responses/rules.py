@@ -1,4 +1,4 @@
-"""What OpenAI's Responses refuses, as data: rules on a request and on what was answered before."""
+"""The rules of OpenAI's Responses, as data: on a request and on what was answered before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Somebody in front of a browser that is on this machine, or can be made to tell where it ended."""
+"""A sign-in with a browser on this machine, or one whose last address a person pastes."""
 
 from __future__ import annotations
 

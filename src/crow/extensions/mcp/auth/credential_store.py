@@ -1,4 +1,4 @@
-"""What was got by signing in, by server: in the system's keyring where one works, else in a file.
+"""Credentials by server: in the system's keyring where one works, else in a file.
 
 The file is readable by its owner alone and written whole. What went into the keyring is read back
 before anybody relies on it, and a keyring that does not answer is left alone.

@@ -1,4 +1,4 @@
-"""What a server's description says of signing in: its table ``oauth``."""
+"""The options for signing in to a server: the table ``oauth`` of its description."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Somebody who signs in with a browser: what a provider needs of them."""
+"""The sign-in of a person with a browser: what a provider needs of it."""
 
 from __future__ import annotations
 

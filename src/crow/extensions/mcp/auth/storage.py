@@ -1,4 +1,4 @@
-"""What is kept for one server, as the library wants it: its client, its tokens, where to renew."""
+"""The token storage of one server, as the library wants it: client, tokens, where to renew."""
 
 from __future__ import annotations
 

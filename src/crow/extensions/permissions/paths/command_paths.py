@@ -1,4 +1,4 @@
-"""Words of a command as paths: where they lead, and what the path rules say about that."""
+"""The paths in a command's words: where they lead, and what the path rules say about that."""
 
 from __future__ import annotations
 

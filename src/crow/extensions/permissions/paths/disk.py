@@ -1,4 +1,4 @@
-"""What the judgement has to know of the file system: an interface, and the real one."""
+"""The file system as the judgement sees it: an interface, and the real one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rules say about reading or writing one path."""
+"""The decision of the rules on reading or writing one path."""
 
 from __future__ import annotations
 

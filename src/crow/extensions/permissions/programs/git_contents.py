@@ -1,4 +1,4 @@
-"""What git shows of files' contents: those of today, those of all history, or named ones alone."""
+"""Contents of files that git shows: of today, of all history, or of named ones alone."""
 
 from __future__ import annotations
 

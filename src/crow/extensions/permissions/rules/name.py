@@ -1,4 +1,4 @@
-"""Rules for agents and skills, which name one of them."""
+"""Name rules, for agents and skills: each names one of them."""
 
 from __future__ import annotations
 

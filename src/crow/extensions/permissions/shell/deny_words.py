@@ -1,4 +1,4 @@
-"""Words of a command as the deny and ask rules look at them: what they may stand for, or name."""
+"""The words of a command, as deny and ask rules look at them: what they may stand for, or name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one pass over a shell script finds."""
+"""The report of one pass over a shell script."""
 
 from __future__ import annotations
 

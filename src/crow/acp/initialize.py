@@ -34,7 +34,7 @@ TERMINAL_AUTH = "terminal-auth"
 
 
 class AgentCapabilities:
-    """What an agent can do that not every agent can.
+    """Capabilities of an agent that not every agent has.
 
     ``store``: sessions outlive the process. ``image``, ``audio``: what prompts may hold. ``mcp``:
     servers that the client names are used. ``archive``: sessions can be put away. ``prompted``: a

@@ -80,7 +80,7 @@ def title_of(prompt: Content) -> str:
 
 
 class RunState:
-    """What the client was told last; telling it twice is not needed."""
+    """The state that the client was told last; telling it twice is not needed."""
 
     def __init__(self, *, busy: bool) -> None:
         self._told = "running" if busy else "idle"

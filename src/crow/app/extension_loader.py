@@ -226,7 +226,7 @@ def hangs(thing: Any) -> bool:
 
 @frozen
 class Source:
-    """Where an extension was loaded from: its file, or the folder of its package.
+    """The source of an extension: its file, or the folder of its package.
 
     ``kind`` says whose it is: the user's, the project's, or ``named`` on the command line, as
     ``spec``.
@@ -243,7 +243,7 @@ class Source:
 
 
 class Sources:
-    """What was loaded from where. Looking for changes is a ``stat`` of each file.
+    """The sources of what was loaded. Looking for changes is a ``stat`` of each file.
 
     It ``owes`` another look where something that has changed could not be used yet. ``texts`` are
     those of extensions that are in use as somebody was shown them, by name.

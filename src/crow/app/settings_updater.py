@@ -25,7 +25,7 @@ CatchUp = Callable[[SessionContext], Awaitable[None]]
 
 @frozen
 class Applied:
-    """What came of other settings for a session.
+    """The result of other settings for a session.
 
     ``late`` tells extensions that are new to a session which has begun before; it may take as long
     as they do. ``broken`` are those that cannot be made so, by name, and why. ``unjudged`` says why

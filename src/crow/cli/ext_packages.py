@@ -51,7 +51,7 @@ class Package:
 
 @frozen
 class Environment:
-    """Where Crow is installed, and by whom."""
+    """The environment that Crow is installed in, and by whom."""
 
     sort: Sort
     prefix: Path

@@ -24,7 +24,7 @@ LINES = 5
 
 
 class ExtensionWidgets:
-    """What the extensions of a session have to show."""
+    """The widgets that the extensions of a session have to show."""
 
     def __init__(self, agent: Agent, session: Session, tab: Tab) -> None:
         self._agent = agent

@@ -39,7 +39,7 @@ WIDTH = 100
 
 @frozen
 class Heard:
-    """What came of a request; ``thought`` whether thoughts were shown."""
+    """The answer to a request; ``thought`` whether thoughts were shown."""
 
     completion: Completion
     thought: bool = False

@@ -76,7 +76,7 @@ async def talk(agent: Agent, options: argparse.Namespace, settings: Settings, ou
 
 
 class Lines:
-    """Where the person is told and asked: in lines."""
+    """A face in lines: the person is told and asked."""
 
     def __init__(self, out: Output, asker: Asker) -> None:
         self._out = out

@@ -28,7 +28,7 @@ MOST = 40
 
 
 class Asking(Protocol):
-    """Where the person is asked."""
+    """A face that the person is asked in."""
 
     async def ask(self, session_id: str, question: Question) -> Any:
         """Ask something."""

@@ -26,7 +26,7 @@ Showing: TypeAlias = "Callable[[Session, bool], Awaitable[None]]"
 
 
 class Face(Protocol):
-    """Where the person is told and asked."""
+    """A face that the person is told and asked in."""
 
     def tell(self, text: str, *, is_error: bool = False) -> None:
         """Say something."""
@@ -51,7 +51,7 @@ class LocalCommand:
 
 
 class SessionCommands:
-    """What can be done to the session that is talked to, in any terminal."""
+    """The commands on the session that is talked to, in any terminal."""
 
     def __init__(self, agent: Agent, session: Session, face: Face) -> None:
         self.agent = agent
@@ -119,7 +119,7 @@ class SessionCommands:
 
 
 class ScreenCommands(SessionCommands):
-    """What can be done on the screen beside: another session is talked to then."""
+    """The commands that the screen has beside: another session is talked to then."""
 
     face: Tab
 

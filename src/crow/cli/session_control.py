@@ -53,7 +53,7 @@ class Steered:
 
 
 class SessionControl:
-    """What the keys of a terminal do to a session."""
+    """The control that the keys of a terminal have over a session."""
 
     def __init__(self, agent: Agent, session: Session) -> None:
         self.agent = agent

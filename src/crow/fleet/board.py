@@ -49,7 +49,7 @@ class Claimed:
 
 @frozen
 class Left:
-    """How a worker leaves a job. ``counts`` is whether that was one of its tries."""
+    """The way a worker leaves a job. ``counts`` is whether that was one of its tries."""
 
     state: State
     outcome: Mapping[str, Any] | None = None

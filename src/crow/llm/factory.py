@@ -41,7 +41,7 @@ class Key:
 
 @frozen
 class ModelEndpoint:
-    """Where a model is. ``table`` is the settings' part about its provider.
+    """The endpoint of a model. ``table`` is the settings' part about its provider.
 
     ``wire`` is the one that somebody chose, ``moved`` says that the provider is not where it is
     usually: what speaks there is most likely Chat Completions.

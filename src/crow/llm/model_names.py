@@ -97,7 +97,7 @@ NO_KEY = Key()
 
 @frozen
 class Keys:
-    """Where keys come from."""
+    """The sources of keys."""
 
     settings: Table
     env: Mapping[str, str]

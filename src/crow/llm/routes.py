@@ -43,7 +43,7 @@ DISABLED = "is switched off by the client: choose a model of another provider"
 
 @frozen
 class Route:
-    """Where a client wants a provider to be asked. ``headers`` go with every request."""
+    """A route to a provider, as a client wants it. ``headers`` go with every request."""
 
     api_type: str
     url: str

@@ -146,7 +146,7 @@ def shortened(piece: Piece) -> Piece:
 
 
 class Thought:
-    """What the model thinks: its last lines while it does, then a line that stands for all."""
+    """The model's thoughts: their last lines while it thinks, then a line that stands for all."""
 
     def __init__(self, palette: Palette, *, whole: bool = False) -> None:
         self.done = False

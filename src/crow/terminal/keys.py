@@ -56,7 +56,7 @@ class Worked(Protocol):
 
 
 class Keyed(Protocol):
-    """What keys do something to."""
+    """The window that keys act on."""
 
     editor: Editor
 

@@ -18,7 +18,7 @@ SEPARATOR = " · "
 
 @mutable
 class Status:
-    """What stands in the line; empty texts are left out.
+    """The texts of the status line; empty texts are left out.
 
     ``more`` are the texts of others. ``script`` are painted lines in the place of all of this, of
     a command of the user's.

@@ -33,7 +33,7 @@ State: TypeAlias = Literal["waits", "works", "done", "idle"]
 
 
 class Window(Protocol):
-    """Where a tab is shown."""
+    """The window that shows a tab."""
 
     palette: Palette
     editor: Editor

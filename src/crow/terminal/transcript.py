@@ -46,7 +46,7 @@ NOTICES: dict[Severity, tuple[str, tuple[Look, ...]]] = {
 
 
 class Transcript:
-    """What was said and done. ``session_id`` is the session's own; others are its sub-agents'."""
+    """The talk so far. ``session_id`` is the session's own; others are its sub-agents'."""
 
     def __init__(self, palette: Palette, cwd: str = ".") -> None:
         self.cwd = cwd
@@ -257,7 +257,7 @@ def notice_lines(text: str, severity: Severity, width: int, palette: Palette) ->
 
 
 class Fixed:
-    """What is final at once; its lines are known once the width is."""
+    """A block that is final at once; its lines are known once the width is."""
 
     done = True
 

@@ -21,7 +21,7 @@ Answer: TypeAlias = "Said | BaseException | Callable[[Message], Said | Awaitable
 
 
 class Script(Protocol):
-    """What an editor was told to answer, and where it keeps what it was asked."""
+    """The script of an editor: what it answers, and where it keeps what it was asked."""
 
     files: dict[str, str] | None
     refused: dict[str, str]

@@ -88,7 +88,7 @@ Fault: TypeAlias = "str | None"
 
 @frozen
 class GeminiRule:
-    """What a request must not be: ``fault`` gives the endpoint's words where it is so."""
+    """A rule on a request: ``fault`` gives the endpoint's words where it is broken."""
 
     id: str
     fault: Callable[[Asked], Fault]

@@ -25,7 +25,7 @@ INHERITED = ("HOME", "XDG_CONFIG_HOME", "PATH", "LANG", "LC_ALL", "USERPROFILE",
 
 @frozen
 class RipgrepOutput:
-    """What ripgrep printed; ``is_cut`` where it was ended before it had printed all.
+    """The output of ripgrep; ``is_cut`` where it was ended before it had printed all.
 
     ``why`` says in a line that people read what ended it.
     """

@@ -13,7 +13,7 @@ Line = tuple[str, str]
 
 @frozen
 class Search:
-    """What is sought, where, and how the answer shall look."""
+    """A search: what is sought, where, and how the answer shall look."""
 
     pattern: str
     path: str

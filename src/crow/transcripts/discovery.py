@@ -22,7 +22,7 @@ PROGRAMS: Mapping[str, tuple[str, str, str]] = {
 
 @frozen
 class Found:
-    """Where a conversation is, and when it was used last; ``id`` is that of one of many in a file.
+    """A conversation's place, and when it was used last; ``id`` is that of one of many in a file.
 
     ``text`` is what its program wrote, or exports; it raises ``OSError``.
     """

@@ -19,7 +19,7 @@ BEARER = "bearer"
 
 @frozen
 class Objection:
-    """Why a request is refused: an HTTP status, and a line for whoever sent it."""
+    """The reason why a request is refused: an HTTP status, and a line for whoever sent it."""
 
     status: int
     text: str

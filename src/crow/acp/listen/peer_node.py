@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class PeerNode:
-    """What another node can ask; a `crow.acp.connection.Methods`.
+    """The methods that another node can ask; a `crow.acp.connection.Methods`.
 
     Nothing of it is passed on to a third one.
     """

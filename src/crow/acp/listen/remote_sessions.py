@@ -38,7 +38,7 @@ CUT = "the node that worked on this is gone"
 
 
 class Lease:
-    """What is seen of a lease from afar: that it runs out, or that somebody renews it."""
+    """A lease seen from afar: that it runs out, or that somebody renews it."""
 
     def __init__(self) -> None:
         self._clock = asyncio.get_running_loop().time

@@ -19,7 +19,7 @@ ADDING = ("add_tool", "use_tool", "set_tools")
 
 
 class Played(Protocol):
-    """What is known of a session in which the extension took part."""
+    """A session in which the extension took part, as far as it is known."""
 
     asked: list[Asked]
     told: list[tuple[Record, Place]]

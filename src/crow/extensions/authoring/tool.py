@@ -41,7 +41,7 @@ WHAT = "it is code that runs inside of Crow, in no sandbox"
 
 @frozen
 class Proposal:
-    """What a call would put into use: the very text that the user is shown."""
+    """A proposal to put an extension into use: the very text that the user is shown."""
 
     path: Path
     text: str = ""

@@ -49,7 +49,7 @@ CommandFolder = tuple[Path, Scope, Plugin | None, str]
 
 
 class CommandIndex:
-    """What one session has of custom commands: the files as they were read, and complaints.
+    """The custom commands of one session: the files as they were read, and complaints.
 
     ``left_out`` is a project whose commands wait for its user's trust, ``commands`` take back
     those that are offered.

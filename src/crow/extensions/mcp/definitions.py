@@ -24,7 +24,7 @@ def fingerprint(definition: dict[str, Any]) -> str:
 
 
 class Definitions:
-    """What was accepted, in a file of the user's.
+    """The definitions that were accepted, in a file of the user's.
 
     These are the fingerprints of a tool, by its server and raw name, and which tools had a name.
     """

@@ -353,7 +353,7 @@ class McpHook:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a session holds: the servers that were ``found``, for ``by``, and what was ``named``."""
+    """The servers of a session: those that were ``found``, for ``by``, and what was ``named``."""
 
     by: McpHook
     named: object

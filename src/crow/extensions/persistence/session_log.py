@@ -25,7 +25,7 @@ TITLE_LENGTH = 60
 
 @frozen
 class Batch:
-    """What is written in one transaction: rows, and what changed of session and states."""
+    """A batch of one transaction: rows, and what changed of session and states."""
 
     session_id: str
     rows: Sequence[Row]

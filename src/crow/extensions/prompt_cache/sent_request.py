@@ -21,7 +21,7 @@ NOTHING: Mapping[str, str] = {}
 
 @mutable
 class Stage:
-    """What a request was like when a hook had changed it; at first, when none had (no ``hook``)."""
+    """A request as a hook had changed it; at first, as none had (no ``hook``)."""
 
     hook: str
     messages: list[Message]
@@ -53,7 +53,7 @@ class Sent:
 
 @mutable
 class Setting:
-    """What somebody wanted to set, and what the tools were before that.
+    """A change of a request, and what the tools were before that.
 
     ``changes`` are empty where a file of settings has changed: that holds, whoever wrote it.
     """
@@ -91,7 +91,7 @@ def parting(before: list[Any], now: list[Any]) -> int | None:
 
 @mutable
 class Memory:
-    """What is remembered of a session; what clients and commands find as `PROMPT_CACHE`.
+    """The memory of a session; what clients and commands find as `PROMPT_CACHE`.
 
     ``sent`` is the last request that each model has answered, ``asked`` those for the message
     ``asked_for`` that wait for their answer, each with its model, ``stages`` what hooks have made

@@ -43,7 +43,7 @@ PAUSE = 0.001
 
 @frozen
 class Limits:
-    """How much is looked at and kept: of a file, and bytes and files of a folder."""
+    """Limits on looking and keeping: of a file, and bytes and files of a folder."""
 
     keeping: Keeping
     folder: int

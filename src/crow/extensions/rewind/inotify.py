@@ -85,7 +85,7 @@ class Follower:
 
 
 class Inotify:
-    """What the kernel tells one agent, of the folders of all its sessions. Used in threads."""
+    """The kernel's news for one agent, of the folders of all its sessions. Used in threads."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()

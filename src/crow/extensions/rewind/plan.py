@@ -32,7 +32,7 @@ ELSEWHERE = "the way to it leads elsewhere now"
 
 @frozen
 class Step:
-    """What becomes of a path: ``leave`` has its ``reason``.
+    """A step of a plan: ``leave`` has its ``reason``.
 
     ``can_overwrite`` is true for what is left alone because somebody else changed it, and would be
     brought back where the user wants that as well. ``now`` is what is there, ``then`` what was.
@@ -53,7 +53,7 @@ class Step:
 
 @frozen
 class Plan:
-    """What going back to a time does to files. ``notes`` are what cannot be known."""
+    """A plan of going back to a time. ``notes`` are what cannot be known."""
 
     since: float
     steps: tuple[Step, ...]

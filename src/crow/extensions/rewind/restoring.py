@@ -19,7 +19,7 @@ FOLDER = "folder"
 
 @frozen
 class Outcome:
-    """What was done: ``failed`` are paths with the reason why they are as they were.
+    """The outcome: ``failed`` are paths with the reason why they are as they were.
 
     ``since`` is the time of the rewind: going back to it takes it back.
     """

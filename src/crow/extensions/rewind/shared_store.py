@@ -45,7 +45,7 @@ class Kept(Protocol):
 
 
 class StoreQuota:
-    """How much may be kept in a shared store, for so many days and so many bytes."""
+    """The quota of a shared store: for so many days and so many bytes."""
 
     def __init__(self, shared: Attachments, *, days: float, most: int) -> None:
         self.shared = shared

@@ -46,7 +46,7 @@ HOUR = 3600.0
 
 @frozen
 class Change:
-    """What became of a path. ``rewind`` names the rewind that did it, empty for a tool call."""
+    """A change of a path. ``rewind`` names the rewind that did it, empty for a tool call."""
 
     session: str
     at: float

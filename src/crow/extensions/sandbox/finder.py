@@ -92,7 +92,7 @@ class Finder:
 
 
 class SwitchedOff:
-    """What a session has whose sandbox the settings have switched off; a `crow.keys.Sandbox`."""
+    """The sandbox that the settings have switched off; a `crow.keys.Sandbox`."""
 
     name = ""
     unasked = over_ask = reads = escapes = False

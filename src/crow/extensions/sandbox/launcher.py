@@ -32,7 +32,7 @@ IMPATIENT = {
 
 
 class Holder(Protocol):
-    """What a launcher belongs to: a session's sandbox.
+    """The holder of a launcher: a session's sandbox.
 
     ``late`` is told what was found when the call had ended.
     """

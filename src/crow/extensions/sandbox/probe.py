@@ -20,7 +20,7 @@ _ORDER = ("bubblewrap", "landlock", "seatbelt")
 
 @frozen
 class ProbeResult:
-    """Whether a back end works: the back end, or why not."""
+    """The result of a probe: the back end, or why it does not work."""
 
     name: str
     backend: Backend | None = None

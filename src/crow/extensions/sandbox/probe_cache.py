@@ -20,7 +20,7 @@ _SWITCHES = (
 
 @frozen
 class Known:
-    """What is remembered of the best back end."""
+    """The best back end, as it is remembered."""
 
     name: str
     about: str = ""

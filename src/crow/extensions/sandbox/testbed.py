@@ -53,7 +53,7 @@ _SETTINGS = "[core]\n\tbare = false\n\thooksPath = .githooks\n"
 
 @frozen
 class Outcome:
-    """What became of one try."""
+    """The outcome of one try."""
 
     escape: Escape
     came_through: bool

@@ -38,7 +38,7 @@ def plain(name: str) -> str:
 
 @dataclass(slots=True)
 class Display:
-    """What of the message that is being written is held back: ``text``; ``index`` counts pieces."""
+    """The part of a message being written that is held back: ``text``; ``index`` counts pieces."""
 
     text: str = ""
     index: int = 0

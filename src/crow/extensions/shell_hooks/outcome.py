@@ -16,7 +16,7 @@ Permission = Literal["allow", "ask", "defer", "deny"]
 
 @frozen
 class Outcome:
-    """How the run of one handler ended.
+    """The outcome of one handler's run.
 
     ``block`` is the reason where it blocks, ``permission`` what it says to a call, ``stop`` the
     reason where everything is to end. ``context`` is for the model, ``message`` for the user.

@@ -68,7 +68,7 @@ ADVICE = {
 
 
 class RefusedError(ModelError):
-    """What an endpoint answered in place of a reply; ``body`` is all that it said.
+    """An endpoint's answer in place of a reply; ``body`` is all that it said.
 
     ``overflow`` has its numbers where the request was too long. ``again`` is whether the endpoint
     itself wants it sent once more, None where it did not say.

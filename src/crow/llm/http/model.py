@@ -36,7 +36,7 @@ FindWindow: TypeAlias = Callable[[], Awaitable[int | None]]
 
 
 class Options(TypedDict, total=False):
-    """What every model over HTTP can be told; see `HttpModel`."""
+    """Options that every model over HTTP takes; see `HttpModel`."""
 
     headers: Mapping[str, str] | None
     params: Mapping[str, Any] | None

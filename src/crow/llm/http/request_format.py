@@ -35,7 +35,7 @@ SHOWN = "What the tools above returned as images:"
 
 @frozen
 class RequestFormat:
-    """What an endpoint is sent.
+    """The format of what an endpoint is sent.
 
     ``origin`` names it and the model: fields of that origin go back as they came, if it takes
     such ``thoughts``, and but for the messages in ``distrusted`` (their keys), whose thoughts it

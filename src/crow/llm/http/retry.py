@@ -40,7 +40,7 @@ class Timeouts:
 
 
 class Begun(Generic[T]):
-    """What is awaited, begun in the task that waits. ``done`` where that was all of it.
+    """An awaitable, begun in the task that waits. ``done`` where that was all of it.
 
     Raises, as it is made, what its first step raises. Whoever awaits it next goes on with it; that
     may be another task, as long as nothing was awaited in between.

@@ -36,7 +36,7 @@ UNHEARD = "[a recording: left out, because this wire takes none]"
 
 
 class Turn(NamedTuple):
-    """What must be known of a message beside its blocks.
+    """A message's facts beside its blocks.
 
     ``role`` is ``system``, ``user``, ``result`` or ``assistant``. ``thinks`` where an assistant's
     begins with a thought, ``is_paused`` where it ends with something that its endpoint has not

@@ -43,7 +43,7 @@ class Brought:
 
 @frozen
 class AgentFolders:
-    """Where somebody's things lie: a home, a project where there is one, an environment."""
+    """The folders of other agents: a home, a project where there is one, an environment."""
 
     home: Path
     project: Path | None

@@ -17,7 +17,7 @@ PIECE = 7
 
 @frozen
 class MessagesReply:
-    """What is said, and the last event's fields that say why it ends."""
+    """A reply, and the last event's fields that say why it ends."""
 
     said: tuple[Said, ...]
     stop: dict[str, Any]

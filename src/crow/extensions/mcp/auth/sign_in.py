@@ -14,7 +14,7 @@ class SignInNeeded(Refused):
 
 
 class Redirected(NamedTuple):
-    """Where the browser was sent in the end: the parameters of that address."""
+    """The address where the browser was sent in the end: its parameters."""
 
     code: str = ""
     state: str | None = None

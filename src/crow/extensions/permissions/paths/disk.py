@@ -212,7 +212,7 @@ class LocalDisk:
 
 @frozen
 class ResolvedPath:
-    """Where a path leads: as written (normalised) and with every link followed."""
+    """A path, resolved: as written (normalised) and with every link followed."""
 
     path: str
     real: str | None

@@ -23,7 +23,7 @@ PLAIN_NAME = re.compile(r"[^\s'\"\\]+")
 
 @frozen
 class Finding:
-    """What was found for one path. ``guard``: nothing but the user may approve it."""
+    """A finding on one path. ``guard``: nothing but the user may approve it."""
 
     kind: Kind
     reason: str

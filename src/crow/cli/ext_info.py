@@ -33,7 +33,7 @@ LATELY = 20
 
 @frozen
 class Spent:
-    """What hooks did in stored sessions: ``seconds`` in all, the ``slowest`` and the ``errors``."""
+    """The time of hooks in stored sessions: ``seconds`` in all, the ``slowest``, the ``errors``."""
 
     runs: int = 0
     seconds: float = 0.0

@@ -9,7 +9,7 @@ from crow.core.frozen import frozen
 
 @frozen
 class JobFilter:
-    """Which jobs: those of a batch, with a label, of an id's first letters; all without any."""
+    """A choice of jobs: of a batch, with a label, of an id's first letters; all without any."""
 
     batch: str = ""
     label: str = ""

@@ -63,7 +63,7 @@ class Route:
 
 
 class ProviderRoutes:
-    """What ``said`` makes of settings and environment; None there is a provider that is off.
+    """The routes that ``said`` makes of settings and environment; None is a provider that is off.
 
     ``fixed`` are providers whose place the administrator chose. Methods raise `ValueError` for
     what cannot be done.

@@ -276,7 +276,7 @@ class Fixed:
 
 
 class Beside(Fixed):
-    """What was said while a call was on, and is probably about it: it stands below the card."""
+    """A text said while a call was on, and probably about it: it stands below the card."""
 
     def final(self, width: int) -> list[str]:
         """See `Item`."""

@@ -30,7 +30,7 @@ LOOK = 0.02
 
 
 class SessionPool:
-    """Where the editors of many connections meet the sessions of one agent; an extension of it.
+    """A pool of one agent's sessions for the editors of many connections; an extension of it.
 
     ``patience`` is how many seconds a question waits for an editor to come back, ``idle`` how
     many seconds a session that nobody uses stays open.

@@ -101,7 +101,7 @@ def unread(what: Stamp) -> PathState:
 
 @frozen
 class Keeping:
-    """Which contents are kept: of so many bytes at most, and with none of these keys in them."""
+    """A filter of contents to keep: of so many bytes at most, with none of these keys in them."""
 
     largest: int
     secrets: tuple[bytes, ...] = ()

@@ -14,7 +14,7 @@ from tests.fleet.processes import until, working
 from crow.core.errors import ModelError
 from crow.fleet.board import Board
 from crow.fleet.job_filter import JobFilter
-from crow.fleet.rate_limits import limit_of
+from crow.fleet.rate_limits import rate_limit_of
 from crow.fleet.task import Task
 from crow.testing import ScriptedModel, text
 from crow.testing.endpoint import USAGE, Endpoint, Received, Response, delta, respond, stream
@@ -92,7 +92,7 @@ async def test_a_session_that_was_refused_to_the_last_is_queued_again(
         await until(lambda: board.jobs(JobFilter(state="running")))
         await until(lambda: _all(machine.left))
         assert machine.left == ["queued"]
-        assert 3500 < board.pace.left(limit_of(ScriptedModel(), None)) <= 3600
+        assert 3500 < board.pace.left(rate_limit_of(ScriptedModel(), None)) <= 3600
         async with board.connection() as connection:
             await connection.execute("UPDATE fleet_pace SET until = clock_timestamp()")
         assert await work == ["queued", "done"]

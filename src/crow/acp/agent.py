@@ -249,7 +249,7 @@ class AcpAgent:
         if wants_pen:
             self.access.take(session, editor)
         if not self.access.has(session, editor):
-            raise in_use(self.access.told(session, editor))
+            raise in_use(self.access.refusal(session, editor))
         return session, editor
 
     async def stored(
@@ -298,9 +298,9 @@ class AcpAgent:
                 editor.post(editor.projection.commands())
             session.spawn(self._look_for_models())
             if editor.goes_on and self.access.has(session, editor):
-                from crow.acp.resume_turn import go_on
+                from crow.acp.resume_turn import resume_turn
 
-                going = asyncio.create_task(go_on(self.agent, session, editor))
+                going = asyncio.create_task(resume_turn(self.agent, session, editor))
                 self.connection.tasks.add(going)
                 going.add_done_callback(self.connection.tasks.discard)
 
@@ -324,7 +324,7 @@ class AcpAgent:
         """Cancel what runs in a session, and let go of it; not of one that another client uses."""
         editor = self._editors.get(session.id)
         if self.access.is_taken(session, editor):
-            raise in_use(self.access.told(session, editor))
+            raise in_use(self.access.refusal(session, editor))
         self.agent.cancel(session)
         turns = self.turns.pop(session.id, None)
         if turns:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 GO_ON = "Go on with what you were doing. It was interrupted: what ran then has an unknown outcome."
 
 
-async def go_on(agent: Agent, session: Session, editor: AcpClient) -> None:
+async def resume_turn(agent: Agent, session: Session, editor: AcpClient) -> None:
     """Let the model go on, and tell when it has ended; nothing where all had been said."""
     if session.busy or has_said_all(session):
         return

@@ -40,7 +40,7 @@ class SessionAccess(Protocol):
         """True where another client has the pen."""
         ...
 
-    def told(self, session: Session, editor: AcpClient | None) -> str:
+    def refusal(self, session: Session, editor: AcpClient | None) -> str:
         """What a client is told that has not got the pen."""
         ...
 
@@ -72,7 +72,7 @@ class SoleClient:
         del session, editor
         return False
 
-    def told(self, session: Session, editor: AcpClient | None) -> str:
+    def refusal(self, session: Session, editor: AcpClient | None) -> str:
         """There is nothing to tell."""
         del session, editor
         return ""

@@ -388,9 +388,9 @@ def wanted_of(settings: Settings) -> list[str]:
     """What the project would run or change, were it trusted; nothing where it is."""
     if settings.trusted:
         return []
-    from crow.app.trust_summary import wanted
+    from crow.app.trust_summary import project_requests
 
-    return wanted(settings)
+    return project_requests(settings)
 
 
 def lost(held: SessionSettings, before: set[Any]) -> str:

@@ -44,7 +44,7 @@ SAID_ELSEWHERE = SKILLS | {"commands"}
 Table = Mapping[str, Any]
 
 
-def wanted(settings: Settings) -> list[str]:
+def project_requests(settings: Settings) -> list[str]:
     """What the settings' project would run or change, were it trusted; nothing where it is."""
     if settings.trusted or not settings.project:
         return []

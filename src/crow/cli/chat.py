@@ -101,7 +101,7 @@ async def chat(options: argparse.Namespace, out: Output, typed: str = "") -> int
         from crow.cli import plain_chat
 
         settings, agent = prepared(options, out)
-        await plain_chat.talk(agent, options, settings, out)
+        await plain_chat.chat(agent, options, settings, out)
         return 0
     talk = Talk(options, out)
     talk.terminal.type(typed)
@@ -262,10 +262,10 @@ class Talk:
         if self.options.resume != CHOOSE:
             return
         from crow.cli.pickers import choose_session
-        from crow.cli.session_lookup import stored
+        from crow.cli.session_lookup import store_of
 
         cwd = str(directory(self.options))
-        self.options.resume = await choose_session(stored(self.agent), cwd, tab)
+        self.options.resume = await choose_session(store_of(self.agent), cwd, tab)
 
     async def _begin(self, tab: Tab, session: Session) -> None:
         """Show what there is, and let keys reach the session."""
@@ -335,7 +335,7 @@ def adopt(terminal: Terminal, settings: Settings, out: Output) -> None:
     """Have the terminal look and listen as the settings want it."""
     from crow.terminal import preferences
 
-    for text in preferences.adopt(terminal, settings.terminal):
+    for text in preferences.apply_settings(terminal, settings.terminal):
         out.error(text)
 
 

@@ -13,7 +13,7 @@ from crow.cli.interrupt import run_async
 from crow.cli.options import directory
 from crow.cli.output import Output
 from crow.cli.parser import UsageError
-from crow.cli.session_lookup import able, stored, whole_id
+from crow.cli.session_lookup import store_method, store_of, whole_id
 from crow.core.agent import Agent
 from crow.core.errors import SessionError
 from crow.core.session import Store
@@ -96,7 +96,7 @@ def record_text(record: dict[str, Any]) -> str:
     """What a hook did, in words."""
     words = [f"failed: {record['error']}"] if record.get("error") else []
     whose = stood_in(record)
-    text = f"answered in the {whose}'s place" if whose else answered(record.get("answer"))
+    text = f"answered in the {whose}'s place" if whose else answer_text(record.get("answer"))
     words += [text] if text and not (words and text == "non_blocking_error") else []
     for name, value in record.get("changed", {}).items():
         now = "" if value is None else f" to {json.dumps(value, ensure_ascii=False)}"
@@ -113,7 +113,7 @@ def stood_in(record: dict[str, Any]) -> str:
     return PLACES.get(record["event"], "") if answers else ""
 
 
-def answered(answer: Any) -> str:
+def answer_text(answer: Any) -> str:
     """A hook's answer in words; empty where it gave none."""
     more = table(answer).copy()
     if not more:
@@ -173,9 +173,9 @@ def explain(agent: Agent, options: argparse.Namespace, out: Output) -> int:
 
 async def _explain(agent: Agent, options: argparse.Namespace, out: Output) -> int:
     async with agent:
-        store = stored(agent)
+        store = store_of(agent)
         session_id = await _session(store, options)
-        lines = (await able(store, "export")(session_id)).splitlines()
+        lines = (await store_method(store, "export")(session_id)).splitlines()
     calls, beside = calls_of(lines[1:])
     title = json.loads(lines[0]).get("title") or "(no title)"
     if len(options.words) == 2:

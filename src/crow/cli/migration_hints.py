@@ -247,7 +247,9 @@ def flag(name: str) -> tuple[str, Flag] | None:
     return next(((whose, row) for whose, row in rows if name in row.names.split()), None)
 
 
-def taken(argv: Sequence[str], known: Mapping[str, object]) -> tuple[list[str], list[str], str]:
+def drop_foreign_options(
+    argv: Sequence[str], known: Mapping[str, object]
+) -> tuple[list[str], list[str], str]:
     """A command line without what is passed over, and a line about each of it.
 
     The last is what is wrong with an option that has another name here, or that would change what
@@ -267,12 +269,12 @@ def taken(argv: Sequence[str], known: Mapping[str, object]) -> tuple[list[str], 
         if not row.passed:
             return left, notes, f"{name} is {whose}'s: {row.told}"
         notes.append(f"{name} is {whose}'s and passed over: {row.told}")
-        for _ in range(0 if given else behind(row, argv[at + 1 :])):
+        for _ in range(0 if given else operand_count(row, argv[at + 1 :])):
             next(words)
     return left, notes, ""
 
 
-def behind(row: Flag, rest: Sequence[str]) -> int:
+def operand_count(row: Flag, rest: Sequence[str]) -> int:
     """How many of the words behind an option are its own."""
     free = len([*takewhile(lambda word: not is_option(word), rest)])
     if row.takes == "?":

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crow.cli.line_client import counted
-from crow.cli.session_lookup import able
+from crow.cli.session_lookup import store_method
 from crow.cli.sessions import age
 from crow.core.messages import CONTEXT_OPEN
 from crow.terminal.picker import Picker, Row, pick
@@ -27,7 +27,7 @@ MIDDLE = " · "
 
 async def choose_session(store: Store, cwd: str, tab: Tab) -> str | None:
     """The id of the session that the person chooses; None where they choose none."""
-    look = able(store, "overview")
+    look = store_method(store, "overview")
     here = {each.transcript.session_id: "open here" for each in tab.window.tabs}
     here[tab.transcript.session_id] = "you are in it"
 

@@ -31,7 +31,7 @@ NOTABLE = 10.0
 """Seconds after which somebody is called when an answer is done."""
 
 
-async def talk(agent: Agent, options: argparse.Namespace, settings: Settings, out: Output) -> None:
+async def chat(agent: Agent, options: argparse.Namespace, settings: Settings, out: Output) -> None:
     """Answer prompt after prompt."""
     asker = Asker(out)
     view = LineClient(out, cwd=".", asker=asker)

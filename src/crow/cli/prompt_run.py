@@ -23,7 +23,7 @@ PATIENCE = 2.0
 CUT_OFF = "the answer is longer than the model may write at once"
 
 
-async def answered(agent: Agent, session: Session, prompt: Content, out: Output) -> Reply:
+async def run_to_end(agent: Agent, session: Session, prompt: Content, out: Output) -> Reply:
     """The answer, when hooks have had theirs and nothing is left to do."""
     reply = None
     if (first := FIRST_PROMPT.pop(session)) is not None:  # a hook's wish

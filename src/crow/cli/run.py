@@ -34,7 +34,7 @@ from crow.cli.options import (
 )
 from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError
-from crow.cli.prompt_run import DONE, INTERRUPTED, answered, conclude, refuse_unknown
+from crow.cli.prompt_run import DONE, INTERRUPTED, conclude, refuse_unknown, run_to_end
 from crow.cli.session_options import check_session, declare_session, session_of
 from crow.cli.stdin import attached, piped_prompt
 from crow.core.errors import CrowError
@@ -233,7 +233,7 @@ async def talk(agent: Agent, session: Session, prompt: str, view: LineClient | L
         view.cwd = session.cwd
     else:
         view.begin(session, session.model or agent.llm.model, resumed=bool(session.messages))
-    reply = await answered(agent, session, prompt, view.out)
+    reply = await run_to_end(agent, session, prompt, view.out)
     view.conclude(reply)
     return reply
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from crow.cli.rewind_files import BACK, UNTOUCHED, RewindDialog, is_keepers, keeper_of
-from crow.cli.session_lookup import able, stored, whole_id
+from crow.cli.session_lookup import store_method, store_of, whole_id
 from crow.core.catalog import Command
 from crow.core.errors import CrowError
 from crow.core.frozen import frozen
@@ -95,7 +95,7 @@ class SessionCommands:
             self.face.tell(f"/rename TITLE; {called}")
             return
         if self.agent.store is not None:
-            await able(self.agent.store, "rename")(self.session.id, title)
+            await store_method(self.agent.store, "rename")(self.session.id, title)
         self.session.title = title
         self.face.tell(f"this session is called {title!r}")
 
@@ -143,7 +143,7 @@ class ScreenCommands(SessionCommands):
         """Go on in a stored session."""
         from crow.cli.pickers import choose_session
 
-        store, here = stored(self.agent), self.session
+        store, here = store_of(self.agent), self.session
         if start:
             chosen = await whole_id(store, start)
         else:
@@ -168,8 +168,8 @@ class ScreenCommands(SessionCommands):
         """Go on from any point of the conversation and of its forks."""
         from crow.cli.pickers import choose_point
 
-        store, here = stored(self.agent), self.session.id
-        points = await able(store, "tree")(here)
+        store, here = store_of(self.agent), self.session.id
+        points = await store_method(store, "tree")(here)
         if not points:
             self.face.tell("nothing was said yet")
             return
@@ -190,7 +190,7 @@ class ScreenCommands(SessionCommands):
         if word == BACK:
             self.face.tell(await going.undo())
             return
-        points = await able(stored(self.agent), "tree")(self.session.id)
+        points = await store_method(store_of(self.agent), "tree")(self.session.id)
         prompts = [each for each in points if each.is_here and each.kind == "prompt"]
         if not prompts:
             self.face.tell("there is no earlier prompt")
@@ -218,7 +218,7 @@ class ScreenCommands(SessionCommands):
     async def _fork(self, origin: str, point: Any, files: str = UNTOUCHED) -> None:
         """Talk to a copy that ends at a point; what was asked there stands in the editor."""
         before = self.session.id
-        copied = await able(stored(self.agent), "fork")(origin, before=point.before)
+        copied = await store_method(store_of(self.agent), "fork")(origin, before=point.before)
         is_prompt = point.kind == "prompt"
         tells = not is_prompt or not point.is_here
         await self.go(copied, "fork", tells=tells)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from crow.cli.options import directory
 from crow.cli.output import Output
 from crow.cli.parser import UsageError
-from crow.cli.session_lookup import able
+from crow.cli.session_lookup import store_method
 from crow.core.errors import SessionError
 from crow.text import columns, one_line, shorten
 from crow.transcripts import Transcript, UnknownTranscriptError, read
@@ -68,7 +68,7 @@ def list_foreign(options: argparse.Namespace, out: Output, age: Any) -> None:
         out.line(f"Claude Code, Codex, opencode and pi have no conversation{of}{where}")
 
 
-async def bring_in(store: Store, options: argparse.Namespace, out: Output) -> None:
+async def import_file(store: Store, options: argparse.Namespace, out: Output) -> None:
     """Store a conversation of elsewhere as a session, for this machine's folders."""
     paths = [_pair(each) for each in options.map]
     cwd = str(directory(options)) if options.cwd != HERE else ""
@@ -81,7 +81,7 @@ async def bring_in(store: Store, options: argparse.Namespace, out: Output) -> No
     out.line(f'crow run --resume {session_id[:SHORT]} "..." goes on', "dim")
 
 
-async def brought_in(store: Store, start: str) -> tuple[str, str] | None:
+async def import_foreign(store: Store, start: str) -> tuple[str, str] | None:
     """The session of another program's conversation whose id begins so, and the program.
 
     It is stored now, unless that has been done before; then there is no program to speak of. None
@@ -91,7 +91,7 @@ async def brought_in(store: Store, start: str) -> tuple[str, str] | None:
     return await _brought(store, _read(found[0]), start) if len(found) == 1 else None
 
 
-async def latest_brought_in(store: Store, cwd: str) -> tuple[str, str] | None:
+async def import_latest(store: Store, cwd: str) -> tuple[str, str] | None:
     """The same for the latest conversation in a directory, among the latest of all."""
     for each in islice(files(Path.home(), os.environ), LATEST):
         with suppress(OSError, UnknownTranscriptError):
@@ -114,7 +114,7 @@ async def _kept(
     store: Store, text: str, word: str, paths: Sequence[tuple[str, str]], cwd: str
 ) -> tuple[Object, list[Object]]:
     """The session that a text was stored as, in ``cwd`` where that is given, and its rows."""
-    add = able(store, "add")
+    add = store_method(store, "add")
     try:
         made = read(text)
     except UnknownTranscriptError as error:
@@ -138,7 +138,7 @@ async def _kept(
 
 async def _is_there(store: Store, session_id: str) -> bool:
     try:
-        await able(store, "export")(session_id)
+        await store_method(store, "export")(session_id)
     except SessionError:
         return False
     return True

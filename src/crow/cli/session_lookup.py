@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 WHOLE = 32
 
 
-def stored(agent: Agent) -> Store:
+def store_of(agent: Agent) -> Store:
     """Where the agent keeps sessions. Raises `SessionError` where it keeps none."""
     if agent.store is None:
         raise SessionError("sessions are not stored: the extension persistence is not in use")
     return agent.store
 
 
-def able(store: Store, what: str) -> Any:
+def store_method(store: Store, what: str) -> Any:
     """What not every store can do. Raises `SessionError` where this one cannot."""
     method = getattr(store, what, None)
     if method is None:
@@ -31,16 +31,16 @@ def able(store: Store, what: str) -> Any:
 
 async def ids(store: Store, start: str) -> list[str]:
     """The ids that begin so."""
-    return [info.id async for info in every(store) if info.id.startswith(start)]
+    return [info.id async for info in all_sessions(store) if info.id.startswith(start)]
 
 
-async def titled(store: Store, title: str) -> list[str]:
+async def ids_titled(store: Store, title: str) -> list[str]:
     """The ids of those with a title, in whatever case."""
     wanted = title.casefold()
-    return [info.id async for info in every(store) if info.title.casefold() == wanted]
+    return [info.id async for info in all_sessions(store) if info.title.casefold() == wanted]
 
 
-async def every(store: Store) -> AsyncIterator[SessionInfo]:
+async def all_sessions(store: Store) -> AsyncIterator[SessionInfo]:
     """All of them."""
     page, cursor = await store.sessions(limit=500)
     while True:
@@ -65,7 +65,7 @@ async def whole_id(store: Store, start: str) -> str:
         return matching[0]
     if matching:
         raise SessionError(f"{len(matching)} sessions begin with {start!r}: give more of the id")
-    called = await titled(store, start)
+    called = await ids_titled(store, start)
     if len(called) == 1:
         return called[0]
     if called:

@@ -104,12 +104,14 @@ async def _opened(
         named = {"id": options.session_id, "mode": options.mode}
         given: dict[str, Any] = {name: value for name, value in named.items() if value}
         return await agent.new_session(cwd, client=client, directories=beside, **given)
-    from crow.cli.session_lookup import able, stored
+    from crow.cli.session_lookup import store_method, store_of
 
-    store = stored(agent)
-    known, program = await (meant(store, options.resume) if options.resume else latest(store, cwd))
+    store = store_of(agent)
+    known, program = await (
+        find_session(store, options.resume) if options.resume else latest(store, cwd)
+    )
     if options.fork_session:
-        known = await able(store, "fork")(known)
+        known = await store_method(store, "fork")(known)
     more = {"directories": beside} if beside else {}
     session = await agent.load_session(known, client=client, source="resume", **more)
     session.mode = options.mode or session.mode
@@ -119,14 +121,14 @@ async def _opened(
     return session
 
 
-async def meant(store: Store, start: str) -> tuple[str, str]:
+async def find_session(store: Store, start: str) -> tuple[str, str]:
     """The id of the session that is meant, and the program whose conversation it was until now."""
     from crow.cli.session_lookup import WHOLE, ids, whole_id
 
     if len(start) != WHOLE and not await ids(store, start):
-        from crow.cli.session_import import brought_in
+        from crow.cli.session_import import import_foreign
 
-        if found := await brought_in(store, start):
+        if found := await import_foreign(store, start):
             return found
     return await whole_id(store, start), ""
 
@@ -147,8 +149,8 @@ async def latest(store: Store, cwd: str) -> tuple[str, str]:
     found, _ = await store.sessions(cwd=cwd, limit=1)
     if found:
         return found[0].id, ""
-    from crow.cli.session_import import latest_brought_in
+    from crow.cli.session_import import import_latest
 
-    if brought := await latest_brought_in(store, cwd):
+    if brought := await import_latest(store, cwd):
         return brought
     raise SessionError(f"there is no session in {cwd} to continue: crow sessions lists all")

@@ -30,7 +30,7 @@ from crow.cli.line_client import LineClient, counted
 from crow.cli.options import agent_of, declare_place, directory, settings_of
 from crow.cli.output import Output, Style
 from crow.cli.parser import Parser, UsageError, no_such
-from crow.cli.session_lookup import able, stored, whole_id
+from crow.cli.session_lookup import store_method, store_of, whole_id
 from crow.core.errors import SessionError
 from crow.core.events import UserMessage
 from crow.core.messages import text_of
@@ -122,7 +122,7 @@ async def act(options: argparse.Namespace, out: Output) -> int:
 
             list_foreign(options, out, age)
             return 0
-        store = stored(agent)
+        store = store_of(agent)
         if options.action == "rewind":
             from crow.cli.sessions_rewind import rewind
 
@@ -268,7 +268,7 @@ async def search(store: Store, options: argparse.Namespace, out: Output) -> None
     """List the sessions in which a text was said or is the title, the best first."""
     wanted = " ".join(options.words)
     cwd = None if options.all else str(directory(options))
-    found = await able(store, "search")(wanted, cwd=cwd, limit=options.limit)
+    found = await store_method(store, "search")(wanted, cwd=cwd, limit=options.limit)
     write_infos([each.session for each in found], options, out)
     if not found and not options.json:
         out.line(f"no session holds {wanted!r}{'' if options.all else '; --all looks everywhere'}")
@@ -276,7 +276,7 @@ async def search(store: Store, options: argparse.Namespace, out: Output) -> None
 
 async def rename(store: Store, options: argparse.Namespace, out: Output) -> None:
     """Give a session another title."""
-    name = able(store, "rename")
+    name = store_method(store, "rename")
     session_id = await whole_id(store, options.words[0])
     title = " ".join(options.words[1:])
     await name(session_id, title)
@@ -285,7 +285,7 @@ async def rename(store: Store, options: argparse.Namespace, out: Output) -> None
 
 async def fork(store: Store, options: argparse.Namespace, out: Output) -> None:
     """Copy a session, which may be in use."""
-    copy = able(store, "fork")
+    copy = store_method(store, "fork")
     session_id = await whole_id(store, options.words[0])
     new_id = await copy(session_id)
     out.line(f"session {new_id[:SHORT]} is a copy of {session_id[:SHORT]}")
@@ -293,7 +293,7 @@ async def fork(store: Store, options: argparse.Namespace, out: Output) -> None:
 
 async def export(agent: Agent, store: Store, options: argparse.Namespace, out: Output) -> None:
     """Print all that is stored of a session, without the secrets that Crow knows."""
-    lines = able(store, "export")
+    lines = store_method(store, "export")
     stored_lines: str = await lines(await whole_id(store, options.words[0]))
     text: str = scrubbed(stored_lines.rstrip("\n"), agent.secrets)
     if options.format == "lines":
@@ -311,12 +311,12 @@ async def bring_in(store: Store, options: argparse.Namespace, out: Output) -> No
     """Store a conversation of elsewhere."""
     from crow.cli import session_import
 
-    await session_import.bring_in(store, options, out)
+    await session_import.import_file(store, options, out)
 
 
 async def archive(store: Store, options: argparse.Namespace, out: Output) -> None:
     """Put sessions away, or take them back."""
-    put_away, archived = able(store, "archive"), options.action == "archive"
+    put_away, archived = store_method(store, "archive"), options.action == "archive"
     for start in options.words:
         session_id = await whole_id(store, start)
         await put_away(session_id, archived=archived)

@@ -10,7 +10,7 @@ from crow.cli.ask import Asker, somebody_is_there
 from crow.cli.output import Output
 from crow.cli.parser import UsageError
 from crow.cli.rewind_files import BACK, NOBODY, count_of, keeper_of, outcome_line, plan_lines
-from crow.cli.session_lookup import able, whole_id
+from crow.cli.session_lookup import store_method, whole_id
 from crow.core.errors import SessionError
 from crow.core.messages import CONTEXT_OPEN
 from crow.core.ports import Question
@@ -29,7 +29,7 @@ async def rewind(agent: Agent, store: Store, options: argparse.Namespace, out: O
     if keeper is None:
         raise SessionError(NOBODY)
     session_id = await whole_id(store, options.words[0])
-    points = await able(store, "tree")(session_id)
+    points = await store_method(store, "tree")(session_id)
     prompts = [each for each in points if each.is_here and each.kind == "prompt"]
     session = await _looked_at(store, session_id)
     if len(options.words) == 1:
@@ -47,7 +47,7 @@ async def rewind(agent: Agent, store: Store, options: argparse.Namespace, out: O
         out.line(outcome_line(outcome))
         out.line(f"crow sessions rewind {session_id[:8]} {BACK} undoes that", "dim")
     if point is not None:
-        copied = await able(store, "fork")(session_id, before=point.before)
+        copied = await store_method(store, "fork")(session_id, before=point.before)
         out.line(f"session {copied[:8]} ends before that prompt: crow --resume {copied[:8]}")
     return 0
 
@@ -56,7 +56,7 @@ async def _looked_at(store: Store, session_id: str) -> Session:
     """A session as it is stored, without being opened: another process may have it."""
     from crow.core.session import Session
 
-    text = await able(store, "export")(session_id)
+    text = await store_method(store, "export")(session_id)
     head = json.loads(text.partition("\n")[0])
     return Session(id=session_id, cwd=head["cwd"], state=head["state"])
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from crow.cli.chat import ENDING, adopt, attach, work
 from crow.cli.options import agent_of, directory, tell_problems
 from crow.cli.output import Output
-from crow.cli.prompt_run import INTERRUPTED, answered, conclude, refuse_unknown
+from crow.cli.prompt_run import INTERRUPTED, conclude, refuse_unknown, run_to_end
 from crow.cli.session_options import session_of
 from crow.project.home import state_directory
 
@@ -68,7 +68,7 @@ class TerminalRun:
                 tab.begin()
                 content = conversing.content_of(self.prompt, tab.tell)
                 tab.transcript.show(content)
-                reply = await answered(agent, session, content, out)
+                reply = await run_to_end(agent, session, content, out)
                 tab.finish(interrupted=reply.stop_reason == "cancelled", tells=False)
                 while tab.outbox and not tab.is_left:
                     said = await tab.next_prompt()

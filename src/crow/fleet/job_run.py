@@ -20,7 +20,7 @@ from crow.fleet.board import Board, Claimed, Left
 from crow.fleet.containers import Kinds
 from crow.fleet.database import retried
 from crow.fleet.queue import Offer
-from crow.fleet.rate_limits import limit_of
+from crow.fleet.rate_limits import rate_limit_of
 from crow.fleet.task import FleetError
 from crow.fleet.workspace import NONE, JobFolder
 
@@ -260,7 +260,9 @@ class JobRun:
     def _slow(self, seconds: float) -> None:
         """Have the whole fleet wait for a provider that refuses for now."""
         if self._agent is not None and self._session is not None:
-            slow = self.board.pace.slow(limit_of(self._agent.llm, self._session.model), seconds)
+            slow = self.board.pace.slow(
+                rate_limit_of(self._agent.llm, self._session.model), seconds
+            )
             asyncio.ensure_future(_quietly(slow))  # noqa: RUF006 - it is done when it is done
 
     # hooks of the session's agent
@@ -269,7 +271,7 @@ class JobRun:
     async def on_llm_request(self, ctx: RequestContext) -> None:
         """Wait while the provider refuses others of the fleet."""
         model = ctx.model or ctx.session.model
-        await self.board.pace.wait(limit_of(ctx.agent.llm, model))
+        await self.board.pace.wait(rate_limit_of(ctx.agent.llm, model))
 
     @hook("after_turn")
     async def after_turn(self, ctx: Context) -> None:

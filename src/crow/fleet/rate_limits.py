@@ -63,7 +63,7 @@ class RateLimits:
             await asyncio.sleep(min(left + spread, LOOK))
 
 
-def limit_of(llm: LLM, model: str | None) -> Limit:
+def rate_limit_of(llm: LLM, model: str | None) -> Limit:
     """Whose limits the requests to a model count against."""
     named: Any = getattr(llm, "named", None)
     try:

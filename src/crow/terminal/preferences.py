@@ -17,7 +17,7 @@ from crow.terminal.keys import Pressed, bindings, key_of
 from crow.terminal.terminal import Terminal
 
 
-def adopt(terminal: Terminal, wanted: Mapping[str, Any]) -> Iterator[str]:
+def apply_settings(terminal: Terminal, wanted: Mapping[str, Any]) -> Iterator[str]:
     """Look and listen as the table ``terminal`` of the settings has it; what is wrong in that."""
     chosen: dict[str, list[Pressed]] = {}
     for name, value in wanted.get("keys", {}).items():
@@ -28,10 +28,10 @@ def adopt(terminal: Terminal, wanted: Mapping[str, Any]) -> Iterator[str]:
     terminal.screen.keys = bindings(terminal, chosen)
     if wanted.get("vi"):
         terminal.screen.edit_as_vi()
-    dress(terminal, wanted.get("theme", "auto"))
+    apply_theme(terminal, wanted.get("theme", "auto"))
 
 
-def dress(terminal: Terminal, theme: str) -> None:
+def apply_theme(terminal: Terminal, theme: str) -> None:
     """Take the colours for a background, and show pictures, as the terminal says that it can."""
     palette = terminal.palette
 

@@ -296,7 +296,7 @@ class McpHook:
             described += (each for each in shared if getattr(each, "name", "") not in off)
         described += kept.user if kept else ()
         for each in self.brought:
-            described += from_table({each.name: each.value}, shown(each.path))
+            described += from_table({each.name: each.value}, short_path(each.path))
         found: dict[str, Description] = {}
         problems: list[DescriptionError] = []
         for each in described:
@@ -389,7 +389,7 @@ def _of_claude(project: Path | None) -> ClaudeServers | None:
     return from_claude(project, file)
 
 
-def shown(path: Path) -> str:
+def short_path(path: Path) -> str:
     """A file in few words."""
     home = Path.home()
     return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)

@@ -207,9 +207,9 @@ class SubagentsHook:
 
     async def _become(self, ctx: SessionContext, name: str) -> None:
         """Let a person's session be the agent of this name."""
-        from crow.extensions.subagents.persona import become, meant
+        from crow.extensions.subagents.persona import become, find_agent
 
-        definition = meant(name, self.definitions.agents)
+        definition = find_agent(name, self.definitions.agents)
         if isinstance(definition, str):
             await ctx.ui.notify(f"{definition}; nobody stands in", severity="warning")
         elif ctx.session.parent is None:
@@ -217,9 +217,9 @@ class SubagentsHook:
 
     def check_agent(self, name: str) -> None:
         """Raise `ExtensionError` for a name that no agent has."""
-        from crow.extensions.subagents.persona import meant
+        from crow.extensions.subagents.persona import find_agent
 
-        if isinstance(why := meant(name, self.definitions.agents), str):
+        if isinstance(why := find_agent(name, self.definitions.agents), str):
             raise ExtensionError(why)
 
     def inherited(self, call: ToolContext) -> dict[str, Any]:

@@ -23,7 +23,7 @@ MODE = ("permissionMode", "permission-mode")
 BYPASS = "bypassPermissions"
 
 
-def meant(name: str, agents: Mapping[str, Definition]) -> Definition | str:
+def find_agent(name: str, agents: Mapping[str, Definition]) -> Definition | str:
     """The agent of a name, or the line that says why there is none."""
     known = matching_names(name, agents)
     if len(known) == 1:

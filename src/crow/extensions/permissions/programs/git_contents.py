@@ -71,7 +71,7 @@ class Shown:
     current: bool = False
 
 
-def shown(words: Sequence[Word], is_file: Sequence[bool]) -> Shown | None:
+def contents_shown(words: Sequence[Word], is_file: Sequence[bool]) -> Shown | None:
     """What ``git SUB-COMMAND ...`` shows; None where no contents. ``is_file`` marks what exists."""
     name = words[1].text if len(words) > 1 else None
     before = words[2:]

@@ -11,10 +11,10 @@ from crow.extensions.permissions.paths.files import Finding
 from crow.extensions.permissions.programs.git_contents import (
     HERE,
     Shown,
+    contents_shown,
     leads_away,
     repository,
     settings,
-    shown,
     sources,
     tracked,
     without_git_options,
@@ -43,7 +43,7 @@ class History:
         self._match_sources(sources(plain), cwds)
         if any(leads_away(*each) for each in settings(options)):
             self._match_sources((HERE,), cwds)
-        found = shown(plain, [self._exists(word, cwds) for word in plain])
+        found = contents_shown(plain, [self._exists(word, cwds) for word in plain])
         moved = any(word.shape.startswith(("--git-dir", "--work-tree")) for word in options)
         if found is None and moved and plain[1:] and plain[1].text in CHECKS_OUT:
             found = Shown(unclear=True)

@@ -81,7 +81,7 @@ class Cover:
             if not self._may_source(words, cwds):
                 self._note_builtin(words, name)
         elif not self.is_covered(words, cwds):
-            self.report.miss(f"no rule allows {shown(words)}")
+            self.report.miss(f"no rule allows {command_text(words)}")
 
     def show(self, names: Iterable[str], words: tuple[Word, ...] = ()) -> None:
         """Note variables that carry secrets; a rule for the command may name them."""
@@ -396,7 +396,7 @@ def is_spelled_out(wanted: Sequence[str], words: Sequence[Word]) -> bool:
     return texts == tuple(wanted) and not any(word.globbed for word in words)
 
 
-def shown(words: Sequence[Word]) -> str:
+def command_text(words: Sequence[Word]) -> str:
     """A command as a person reads it."""
     text = " ".join(word.shape.replace(HOLE, "…") for word in words)
     return text if len(text) <= 80 else text[:79] + "…"

@@ -199,18 +199,18 @@ class Talk:
 
     async def _answer_all(self, tab: Tab, session: Session) -> None:
         """Answer prompt after prompt, until the person leaves."""
-        desk = self._desk(tab, session)
+        commands = self._screen_commands(tab, session)
         while (prompt := await tab.next_prompt()) is not None:
             if leaves(prompt.strip()):
                 await self._leave(tab)
-            elif not await desk.obey(prompt):
-                await self._answer(tab, desk.session, prompt)
-        await self.agent.close_session(desk.session, "prompt_input_exit")
+            elif not await commands.obey(prompt):
+                await self._answer(tab, commands.session, prompt)
+        await self.agent.close_session(commands.session, "prompt_input_exit")
         if len(self.terminal.tabs) == 1 or self.terminal.is_left:
-            self._left.append(desk.session.id)
+            self._left.append(commands.session.id)
             return
         self.terminal.close(tab)
-        self.terminal.front.tell(f"closed; crow --resume {desk.session.id[:8]} goes on with it")
+        self.terminal.front.tell(f"closed; crow --resume {commands.session.id[:8]} goes on with it")
 
     async def _leave(self, tab: Tab) -> None:
         """End the talk, unless that would stop what the person wants to go on."""
@@ -219,37 +219,39 @@ class Talk:
         if not others or await tab.ask("", Question(asked, "confirm")):
             self.terminal.end()
 
-    def _desk(self, tab: Tab, session: Session) -> ScreenCommands:
+    def _screen_commands(self, tab: Tab, session: Session) -> ScreenCommands:
         """What the person can do with sessions."""
-        from crow.cli.session_commands import DESK, LocalCommand, ScreenCommands
+        from crow.cli.session_commands import SCREEN_COMMANDS, LocalCommand, ScreenCommands
 
         async def shows(another: Session, tells: bool) -> None:
-            conversing = attach(tab, self.agent, another, self.settings)
+            control = attach(tab, self.agent, another, self.settings)
             if tells:
                 await self._replay(tab, another)
-            another.spawn(conversing.list_files())
+            another.spawn(control.list_files())
 
-        desk = ScreenCommands(self.agent, session, tab, shows)
+        commands = ScreenCommands(self.agent, session, tab, shows)
         begins = "Begin another session beside this one"
-        desk.offer({**DESK, "new": LocalCommand(begins, self._new, "[PROMPT]", at_once=True)})
+        commands.offer(
+            {**SCREEN_COMMANDS, "new": LocalCommand(begins, self._new, "[PROMPT]", at_once=True)}
+        )
 
         def takes_at_once(text: str) -> bool:
-            own = desk.meant(text)
+            own = commands.meant(text)
             if own is None or not own.at_once:
                 return False
-            self._start(desk.obey(text))
+            self._start(commands.obey(text))
             return True
 
         tab.takes_at_once = takes_at_once
-        return desk
+        return commands
 
-    async def _new(self, desk: ScreenCommands, prompt: str) -> None:
+    async def _new(self, commands: ScreenCommands, prompt: str) -> None:
         """Begin another session, whose tab is in front then."""
-        tab = self.terminal.open(desk.session.cwd)
-        session = await self.agent.new_session(desk.session.cwd, client=tab)
-        session.model = desk.session.model
-        conversing = attach(tab, self.agent, session, self.settings)
-        session.spawn(conversing.list_files())
+        tab = self.terminal.open(commands.session.cwd)
+        session = await self.agent.new_session(commands.session.cwd, client=tab)
+        session.model = commands.session.model
+        control = attach(tab, self.agent, session, self.settings)
+        session.spawn(control.list_files())
         if prompt:
             begin_with(tab, prompt)
         if len(self.terminal.tabs) == 2:  # once known, it is
@@ -271,11 +273,11 @@ class Talk:
         """Show what there is, and let keys reach the session."""
         from crow._version import __version__
 
-        conversing = attach(tab, self.agent, session, self.settings)
+        control = attach(tab, self.agent, session, self.settings)
         offer_leaving(self.agent, session)
         place = session.cwd.replace(str(Path.home()), "~", 1)
         tab.tell(f"crow {__version__} in {place}; / lists commands, Ctrl-D leaves")
-        session.spawn(conversing.list_files())
+        session.spawn(control.list_files())
         if self.options.resume or self.options.latest:
             await self._replay(tab, session)
 
@@ -299,20 +301,20 @@ class Talk:
 
     async def _answer(self, tab: Tab, session: Session, prompt: str) -> None:
         """Work on one prompt."""
-        conversing = tab.conversation
-        assert isinstance(conversing, SessionControl)
-        reply = await work(conversing, tab, prompt)
+        control = tab.conversation
+        assert isinstance(control, SessionControl)
+        reply = await work(control, tab, prompt)
         if reply is not None:
             conclude(tab, reply)
-            session.spawn(conversing.list_files())
+            session.spawn(control.list_files())
 
     def _commands(self) -> Sequence[Offered]:
-        conversing = self.terminal.front.conversation
-        return conversing.commands() if conversing is not None else ()
+        control = self.terminal.front.conversation
+        return control.commands() if control is not None else ()
 
     def _files(self) -> Sequence[str]:
-        conversing = self.terminal.front.conversation
-        return conversing.listed if conversing is not None else ()
+        control = self.terminal.front.conversation
+        return control.listed if control is not None else ()
 
 
 def begin_with(tab: Tab, prompt: str) -> None:
@@ -343,7 +345,7 @@ def attach(tab: Tab, agent: Agent, session: Session, settings: Settings) -> Sess
     """Let the tab's keys reach the session, and its last line tell of that."""
     from crow.terminal.status import Status, branch_of
 
-    conversing = tab.conversation = SessionControl(agent, session)
+    control = tab.conversation = SessionControl(agent, session)
     transcript = tab.transcript
     transcript.session_id, transcript.cwd, transcript.plan = session.id, session.cwd, ()
     branch = branch_of(Path(session.cwd))
@@ -361,24 +363,24 @@ def attach(tab: Tab, agent: Agent, session: Session, settings: Settings) -> Sess
         from crow.cli.status_line import StatusLine
 
         StatusLine(settings.status_line, agent, session, tab).start()
-    return conversing
+    return control
 
 
-async def work(conversing: SessionControl, tab: Tab, prompt: str) -> Reply | None:
+async def work(control: SessionControl, tab: Tab, prompt: str) -> Reply | None:
     """Work on one prompt to its end; None where that was a command of the person's own."""
-    session = conversing.session
+    session = control.session
     tab.begin(prompt)
     if prompt.startswith("!"):
-        await conversing.run_command(prompt[1:].strip(), tab)
+        await control.run_command(prompt[1:].strip(), tab)
         tab.finish()
         return None
     if is_to_remember(prompt):
-        await remember(conversing, tab, prompt)
+        await remember(control, tab, prompt)
         tab.finish()
         return None
-    content = conversing.content_of(prompt, tab.tell)
+    content = control.content_of(prompt, tab.tell)
     tab.transcript.show(content)
-    reply = await conversing.agent.prompt(session, content)
+    reply = await control.agent.prompt(session, content)
     await idle(session)
     tab.transcript.cwd = session.cwd
     tab.finish(interrupted=reply.stop_reason == "cancelled")

@@ -24,10 +24,10 @@ def is_to_remember(prompt: str) -> bool:
     return text.startswith("#") and text.strip("#") == text[1:] and "\n" not in text
 
 
-async def remember(conversing: SessionControl, tab: Tab, prompt: str) -> None:
+async def remember(control: SessionControl, tab: Tab, prompt: str) -> None:
     """Ask where a line is to be kept, write it there, and tell the model."""
-    session = conversing.session
-    used = conversing.agent.extensions_of(session).get("instructions")
+    session = control.session
+    used = control.agent.extensions_of(session).get("instructions")
     line = prompt.strip()[1:].strip()
     if used is None:
         tab.tell(UNREAD, is_error=True)

@@ -17,7 +17,7 @@ from crow.cli.interrupt import Interrupts
 from crow.cli.line_client import LineClient
 from crow.cli.output import Output
 from crow.cli.prompt_run import conclude, idle
-from crow.cli.session_commands import PAPERS, SessionCommands
+from crow.cli.session_commands import SESSION_COMMANDS, SessionCommands
 from crow.cli.session_control import held, offer_leaving
 from crow.cli.session_options import session_of
 from crow.core.ports import Question
@@ -44,15 +44,15 @@ async def chat(agent: Agent, options: argparse.Namespace, settings: Settings, ou
         text = f"crow in {session.cwd}, with {name}, {inside}. Ctrl-C ends an answer, /exit all."
         out.line(text, "dim")
         offer_leaving(agent, session)
-        papers = SessionCommands(agent, session, Lines(out, asker))
-        papers.offer(PAPERS)
+        commands = SessionCommands(agent, session, Lines(out, asker))
+        commands.offer(SESSION_COMMANDS)
         given = [options.prompt] if options.prompt else []
         while (prompt := given.pop() if given else await read(out)) is not None:
             if not prompt:
                 continue
             if leaves(prompt):
                 break
-            if await papers.obey(prompt):
+            if await commands.obey(prompt):
                 continue
             began = time.monotonic()
             with Interrupts(agent, out, asker):

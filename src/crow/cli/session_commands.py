@@ -233,7 +233,7 @@ async def nothing(ctx: CommandContext) -> None:
     """Do nothing: the terminal reads these words by itself."""
 
 
-PAPERS: Mapping[str, LocalCommand] = {
+SESSION_COMMANDS: Mapping[str, LocalCommand] = {
     "export": LocalCommand(
         "Write the conversation into a file, as Markdown or .json", SessionCommands.export, "[FILE]"
     ),
@@ -241,8 +241,8 @@ PAPERS: Mapping[str, LocalCommand] = {
         "Give this session a title", SessionCommands.rename, "TITLE", at_once=True
     ),
 }
-DESK: Mapping[str, LocalCommand] = {
-    **PAPERS,
+SCREEN_COMMANDS: Mapping[str, LocalCommand] = {
+    **SESSION_COMMANDS,
     "close": LocalCommand(
         "Close this session; the last one leaves", ScreenCommands.close, at_once=True
     ),

@@ -63,15 +63,15 @@ class TerminalRun:
                 session = await session_of(agent, self.options, self.settings, tab)
                 if tab.is_left:
                     return None
-                conversing = attach(tab, agent, session, self.settings)
+                control = attach(tab, agent, session, self.settings)
                 refuse_unknown(agent, session, self.prompt)
                 tab.begin()
-                content = conversing.content_of(self.prompt, tab.tell)
+                content = control.content_of(self.prompt, tab.tell)
                 tab.transcript.show(content)
                 reply = await run_to_end(agent, session, content, out)
                 tab.finish(interrupted=reply.stop_reason == "cancelled", tells=False)
                 while tab.outbox and not tab.is_left:
                     said = await tab.next_prompt()
-                    reply = await work(conversing, tab, said or "") or reply
+                    reply = await work(control, tab, said or "") or reply
                 self.terminal.editor.clear()
         return reply

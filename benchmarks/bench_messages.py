@@ -16,7 +16,7 @@ from crow.core.frozen import kept
 from crow.core.messages import Message, user
 from crow.core.ports import Delta, Request
 from crow.llm.http.assembly import Assembly
-from crow.llm.http.form import Form
+from crow.llm.http.request_format import RequestFormat
 from crow.llm.http.splice import Shown
 from crow.llm.http.stream import EventStream
 from crow.llm.messages.wire import MessagesWire
@@ -26,7 +26,7 @@ TURNS = (10, 50, 200)
 DELTAS = 20_000
 RUNS = 5
 MODEL = "claude-opus-5"
-FORM = Form(origin="here", images_in_results=True)
+FORM = RequestFormat(origin="here", images_in_results=True)
 TEXT = "A result of a tool, such as a file has it: def main() -> None: ...\n" * 20
 NAMES = ("Read", "Write", "Edit", "Bash", "Glob", "Grep")
 TOOLS: Any = [

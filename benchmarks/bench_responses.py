@@ -16,17 +16,17 @@ from crow.core.frozen import kept
 from crow.core.messages import Message, user
 from crow.core.ports import Delta, Request
 from crow.llm.http.assembly import Assembly
-from crow.llm.http.form import Form
+from crow.llm.http.request_format import RequestFormat
 from crow.llm.http.splice import Shown
 from crow.llm.http.stream import EventStream
 from crow.llm.responses.items import WIRE
 from crow.llm.responses.model import ResponsesWire
-from crow.testing.responses import called, events, said, thought
+from crow.testing.responses import called, events, text_item, thought
 
 TURNS = (5, 25, 200)
 WORDS = 20_000
 RUNS = 5
-FORM = Form(origin="here", images_in_results=True)
+FORM = RequestFormat(origin="here", images_in_results=True)
 TEXT = "A result of a tool, such as a file has it: def main() -> None: ...\n" * 20
 NAMES = ("Read", "Write", "Edit", "Bash", "Glob", "Grep")
 TOOLS: Any = [
@@ -65,7 +65,7 @@ def read() -> tuple[float, float]:
     """Seconds to read a long answer: plain json, Crow."""
     chunks = [
         f"event: {each['type']}\ndata: {json.dumps(each)}\n\n".encode()
-        for each in events([said("twelve chars" * WORDS)])
+        for each in events([text_item("twelve chars" * WORDS)])
     ]
 
     def plain() -> None:

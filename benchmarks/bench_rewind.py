@@ -16,10 +16,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from crow.extensions import RewindHook
-from crow.extensions.rewind.notices import Notices
-from crow.extensions.rewind.shape import Keeping, stamp_of
+from crow.extensions.rewind.file_tracker import FileTracker, Limits
+from crow.extensions.rewind.inotify import Inotify
+from crow.extensions.rewind.path_state import Keeping, stamp_of
 from crow.extensions.rewind.store import Store
-from crow.extensions.rewind.watch import Limits, Watched
 
 FOLDERS, FILES, ROUNDS = 500, 100, 7
 EDIT, COMMAND, RATIO = 0.005, 0.1, 3.0
@@ -62,7 +62,7 @@ def main() -> int:
         hook = RewindHook()
         limits = Limits(Keeping(hook.largest), hook.folder, hook.files, frozenset(hook.skip))
         store = Store(made / "files.db", days=30, most=hook.most)
-        looking = Watched("s", store, limits, None)
+        looking = FileTracker("s", store, limits, None)
         root = str(made / "work")
         began = time.perf_counter()
         looking.first([root])
@@ -70,7 +70,7 @@ def main() -> int:
         time.sleep(0.1)
         bare = least(lambda: walk(root))
         around = least(lambda: looking.end(looking.begin(None, [root]), [root]))
-        watched = Watched("t", store, limits, Notices())
+        watched = FileTracker("t", store, limits, Inotify())
         watched.first([root])
         told = least(lambda: watched.end(watched.begin(None, [root]), [root]))
         path = f"{root}/folder1/file1.py"

@@ -21,7 +21,7 @@ from typing import Any
 from crow.core.ports import Request
 from crow.llm.http import HttpModel
 from crow.llm.http.assembly import Assembly
-from crow.llm.http.form import Form
+from crow.llm.http.request_format import RequestFormat
 from crow.llm.http.splice import Shown
 from crow.llm.http.stream import EventStream
 
@@ -116,7 +116,7 @@ def history(length: int) -> list[Any]:
 def turns(wire: str) -> float:
     """Milliseconds for a request at 400 messages whose beginning was sent before."""
     model = make(wire)
-    form = Form(origin=f"http://localhost:1 {model.model}")
+    form = RequestFormat(origin=f"http://localhost:1 {model.model}")
     messages = history(MESSAGES + 40)
     best = float("inf")
     for length in range(MESSAGES - 40, MESSAGES + 40, 2):
@@ -134,7 +134,7 @@ def deltas(wire: str) -> float:
     """Microseconds for an event, from bytes to what is shown."""
     model = make(wire)
     own: Any = model._wire  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-    form = Form(origin=f"http://localhost:1 {model.model}")
+    form = RequestFormat(origin=f"http://localhost:1 {model.model}")
     reply = own.reply(Assembly(set, "", 1 << 30, Shown()), form)
     events = EventStream("text/event-stream")
     for each in events.feed(b"".join(map(event_of, begin_of(wire)))):

@@ -32,7 +32,7 @@ from crow.extensions import PersistenceHook
 from crow.extensions.persistence.postgres import Postgres
 from crow.extensions.persistence.record import Row, dump
 from crow.extensions.persistence.session_log import Batch
-from crow.fleet.board import Board, Left, Where
+from crow.fleet.board import Board, JobFilter, Left
 from crow.fleet.task import Task, Workspace
 from crow.testing import ScriptedModel
 from crow.testing.endpoint import USAGE, Endpoint, Received, Response, delta, stream
@@ -103,9 +103,9 @@ async def queue_of(server: Server, number: int) -> dict[str, Any]:
             await board.leave(claimed, Left("done"))
             await board.queue.finish(offer, "done")
         made |= {"claim_p50": part(claims, 0.5), "claim_p95": part(claims, 0.95)}
-        made["watch"] = await timed(board.summary(Where()))
-        made["inbox"] = await timed(board.jobs(Where(state="waiting")))
-        made["list"] = await timed(board.jobs(Where()))
+        made["watch"] = await timed(board.summary(JobFilter()))
+        made["inbox"] = await timed(board.jobs(JobFilter(state="waiting")))
+        made["list"] = await timed(board.jobs(JobFilter()))
         made["rescue"] = await timed(board.rescue())
         return made
 
@@ -208,7 +208,7 @@ async def worker_of(server: Server, number: int, address: str) -> dict[str, Any]
             margin, most = min([margin, *left]), max(most, len(left))
             await asyncio.wait({ended}, timeout=0.5)
         took = time.perf_counter() - began
-        states = (await board.summary(Where()))["states"]
+        states = (await board.summary(JobFilter()))["states"]
         assert set(states) == {"done"}, (states, (folder / "log").read_text()[-2000:])
     database = told(
         server, "SELECT sum(calls)::float8, sum(total_exec_time) FROM pg_stat_statements"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.files import write
 
-from crow.app import build, complaints
+from crow.app import build, startup_warnings
 from crow.core.errors import ExtensionError, ModelError
 from crow.core.extensions import Found
 from crow.core.verdicts import Allow
@@ -131,7 +131,7 @@ def test_a_broken_one_is_named_and_stops_nobody(home: Path, project: Path, packa
     assert broken["odd"][0] == str(odd)
     assert "before_run has no 'colour'" in str(broken["odd"][1])
     assert len(broken) == 4
-    lines = list(complaints(load(project), agent))
+    lines = list(startup_warnings(load(project), agent))
     failed = "the extension bad_package (crow-bad) is broken: RuntimeError: not today ("
     assert any(line.startswith(failed) for line in lines)
 
@@ -141,10 +141,10 @@ def test_servers_and_sub_agents_of_an_untrusted_project_are_not_left_out_silentl
 ) -> None:
     write(project / ".mcp.json", {"mcpServers": {"one": {"command": "one"}}})
     write(project / ".crow/agents/scout.md", "---\nname: scout\n---\nLook.")
-    [line] = complaints(load(project))
+    [line] = startup_warnings(load(project))
     assert "not trusted, so these are left out: .crow/agents, .mcp.json (crow trust)" in line
     trust(project)
-    assert list(complaints(load(project))) == []
+    assert list(startup_warnings(load(project))) == []
 
 
 async def test_an_installed_package_may_ask_for_the_settings_of_each_session(
@@ -416,7 +416,7 @@ def test_no_rule_is_kept_in_a_project_that_is_not_trusted_or_a_file_that_is_brok
 def test_malformed_rules_are_named(project: Path) -> None:
     settings = load(project, flags={"permissions": {"allow": ["Bash(ls"]}})
     agent = build(settings, cwd=project, env={})
-    assert any("Bash(ls" in line for line in complaints(settings, agent))
+    assert any("Bash(ls" in line for line in startup_warnings(settings, agent))
 
 
 def test_found_extensions_say_where_they_came_from(project: Path) -> None:
@@ -430,7 +430,9 @@ def test_a_name_that_no_extension_has_is_told_with_the_nearest(project: Path, ho
     (home / ".crow" / "settings.json").write_text(json.dumps(table))
     settings = load(project)
     told = [
-        line for line in complaints(settings, build(settings, cwd=project)) if "there is no" in line
+        line
+        for line in startup_warnings(settings, build(settings, cwd=project))
+        if "there is no" in line
     ]
     assert all(line.startswith(f"{home}/.crow/settings.json: ") for line in told)
     assert [line.split(": ", 1)[1] for line in told] == [

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import crow
-from crow.cli.checking.imports import PUBLIC
+from crow.cli.ext_check.imports import PUBLIC
 
 ROOT = Path(__file__).parent.parent
 SRC = ROOT / "src"

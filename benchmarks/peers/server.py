@@ -19,10 +19,10 @@ from typing import Any
 from benchmarks.peers.tools import Call, offered, shell_call
 
 from crow.testing import endpoint, gemini
-from crow.testing.messages import asked, replies
+from crow.testing.messages import replies, request
 from crow.testing.responses import endpoint as responses
 from crow.testing.responses.events import called, events, response
-from crow.testing.responses.events import said as message_of
+from crow.testing.responses.events import text_item as message_of
 
 SCENE = re.compile(rb"PLAY turns=(\d+) pieces=(\d+) end=(\w+) run=([\w.-]+)")
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b"
@@ -225,7 +225,7 @@ def as_messages(
     if not body.get("stream"):
         base = {"id": "msg_1", "type": "message", "role": "assistant", "model": "double"}
         return [as_json({**base, "content": blocks, **stop, "stop_sequence": None, "usage": usage})]
-    question = asked.Asked.at(path, body, fields)
+    question = request.MessagesRequest.at(path, body, fields)
     told = replies.events_of(question, blocks, stop, usage, {})
     return [joined(replies.streamed(told))]
 

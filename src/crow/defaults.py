@@ -1,4 +1,4 @@
-"""What an ``Agent()`` has from around it: a model, the built-in tools, installed extensions."""
+"""The defaults of an ``Agent()``: a model, the built-in tools, installed extensions."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ Package: TypeAlias = "tuple[str, list[EntryPoint]]"
 
 @frozen
 class EntryPoint:
-    """What a package offers under a name: ``value`` is ``module:Name``.
+    """An entry point of a package: ``value`` is ``module:Name``.
 
     ``package`` is the distribution's name; ``own`` marks what comes with Crow. ``rival`` is the
     package that has the name already: Crow's own counts, then the first by name.

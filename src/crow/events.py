@@ -1,4 +1,4 @@
-"""What a client is told and asked: the events of `Client.update`, and the two sorts of question."""
+"""Events and questions for a client: what `Client.update` gets, and the two sorts of question."""
 
 from __future__ import annotations
 

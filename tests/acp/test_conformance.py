@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from crow import Agent
-from crow.testing import FakeEditor, ScriptedModel, official, schema
+from crow.testing import FakeEditor, ScriptedModel, official_schema, schema
 
 CROW = str(Path(sys.executable).with_name("crow"))
 STOPS = {"end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"}
@@ -290,7 +290,7 @@ def test_jsonrpc_005_the_connection_works_after_an_error(client: Client) -> None
 def test_schema_001_every_message_fits_the_schema(exchange: Client) -> None:
     for message in exchange.messages:
         method = None if "method" in message else exchange.methods.get(message["id"])
-        assert official.fault(message, method) is None
+        assert official_schema.fault(message, method) is None
         assert schema.fault(message, method) is None
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.npm import told_by
 
-from crow.testing import official
+from crow.testing import official_schema
 
 HERE = Path(__file__).with_name("node")
 SCHEMA = HERE / "node_modules/@agentclientprotocol/sdk/schema/v1"
@@ -118,8 +118,8 @@ async def test_the_typescript_library_serves_tools_of_its_own(node: str, tmp_pat
 def test_the_official_schema_refuses_what_does_not_fit(
     monkeypatch: pytest.MonkeyPatch, message: dict[str, Any], method: str | None
 ) -> None:
-    monkeypatch.setenv(official.VARIABLE, str(SCHEMA))
-    assert "the official schema refuses it" in (official.fault(message, method) or "")
+    monkeypatch.setenv(official_schema.VARIABLE, str(SCHEMA))
+    assert "the official schema refuses it" in (official_schema.fault(message, method) or "")
 
 
 def test_the_lock_names_no_registry() -> None:

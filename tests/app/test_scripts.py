@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.app.conftest import Room, write
 
-from crow.app.wanted import summary, wanted
+from crow.app.trust_summary import project_requests, summary
 from crow.project.trust import distrust, is_trusted, scripts, trust
 from crow.settings import load
 from crow.testing import call
@@ -65,17 +65,17 @@ def test_trust_ends_with_a_script_of_a_hook_a_server_or_front_matter(
         write(project / name, "1")
     trust(project)
     for name in ("hook.py", "srv/i.js", "stop.sh", "p.sh", "own.js"):
-        before = wanted(load(project))
+        before = project_requests(load(project))
         assert before == []
         write(project / name, "2")
         assert not is_trusted(project), name
-        assert f"script: {name}" in wanted(load(project))
+        assert f"script: {name}" in project_requests(load(project))
         assert name in summary(load(project))
         trust(project)
     write(project / "other.sh", "2")
     assert is_trusted(project)
     distrust(project)
-    assert "MCP server s: node ./own.js" in wanted(load(project))
+    assert "MCP server s: node ./own.js" in project_requests(load(project))
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_trust_ends_with_a_script_that_settings_name_outside_of_hooks(
     assert is_trusted(project)
     write(project / "scripts/key.sh", "2")
     assert not is_trusted(project)
-    assert "script: scripts/key.sh" in wanted(load(project))
+    assert "script: scripts/key.sh" in project_requests(load(project))
 
 
 @pytest.mark.parametrize("there", [True, False])

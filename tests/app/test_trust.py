@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from tests.app.conftest import Room, write
 
-from crow.app import build, complaints, live_of
-from crow.app.live import NEVER, NOT_NOW, TRUST
-from crow.app.wanted import wanted
+from crow.app import build, live_of, startup_warnings
+from crow.app.live_settings import NEVER, NOT_NOW, TRUST
+from crow.app.trust_summary import project_requests
 from crow.project.trust import distrust, is_refused, is_trusted, refuse, trust
 from crow.settings import load
 from crow.testing import FakeEditor, ScriptedModel, call
@@ -72,7 +72,7 @@ def test_what_a_project_wants_is_listed_thing_by_thing(project: Path) -> None:
     write(project / ".crow/extensions/mine.py", "")
     write(project / ".crow/extensions/test_mine.py", "")
     write(project / ".crow/extensions/_helper.py", "")
-    assert wanted(load(project)) == [
+    assert project_requests(load(project)) == [
         'setting: base_url = "http://evil"',
         "environment: PATH, A",
         "setting: headers",
@@ -94,7 +94,7 @@ def test_what_a_project_wants_is_listed_thing_by_thing(project: Path) -> None:
         "MCP server four: four",
     ]
     trust(project)
-    assert wanted(load(project)) == []
+    assert project_requests(load(project)) == []
 
 
 def test_what_a_project_wants_is_listed_without_its_secrets(project: Path) -> None:
@@ -117,7 +117,7 @@ def test_what_a_project_wants_is_listed_without_its_secrets(project: Path) -> No
     write(
         project / ".mcp.json", {"mcpServers": {"two": {"url": "http://a:SECRET@b/?token=SECRET"}}}
     )
-    lines = "\n".join(wanted(load(project)))
+    lines = "\n".join(project_requests(load(project)))
     assert "SECRET" not in lines
     assert "MCP server one: npx -y it --api-key (hidden)" in lines
     assert "hook at Stop: curl -H 'Authorization: Bearer (hidden)' x" in lines
@@ -132,7 +132,7 @@ def test_hooks_in_front_matter_are_listed_before_they_are_trusted(
     path = project / ".claude" / where
     path.parent.mkdir(parents=True)
     path.write_text(text)
-    listed = [line for line in wanted(load(project)) if line.startswith("hook at")]
+    listed = [line for line in project_requests(load(project)) if line.startswith("hook at")]
     assert listed == [f"hook at {name}: cat >> {project}" for name in head["hooks"]]
 
 
@@ -186,7 +186,11 @@ def test_a_project_that_only_denies_wants_nothing(project: Path) -> None:
     write(project / ".claude/settings.json", {"permissions": {"deny": ["Bash"], "ask": ["Edit"]}})
     write(project / ".claude/skills/it/SKILL.md", "---\nname: it\n---\n")
     settings = load(project)
-    assert (settings.trusted, wanted(settings), list(complaints(settings))) == (False, [], [])
+    assert (settings.trusted, project_requests(settings), list(startup_warnings(settings))) == (
+        False,
+        [],
+        [],
+    )
 
 
 def test_a_file_that_cannot_be_read_is_never_trusted_for_what_it_says_later(project: Path) -> None:

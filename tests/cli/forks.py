@@ -27,11 +27,11 @@ from typing import Any, NoReturn
 GROUPS = ("crow.extensions", "crow.extensions.judge", "crow.extensions.on_request")
 IMPORTED = """
 anyio._backends._asyncio apsw concurrent.futures.thread crow.app crow.app.models crow.cli.ask
-crow.cli.chat crow.cli.jsonl crow.cli.plain crow.cli.proposal crow.cli.run crow.cli.stored
+crow.cli.chat crow.cli.jsonl crow.cli.plain_chat crow.cli.call_preview crow.cli.run crow.cli.session_lookup
 crow.extensions.mcp.description crow.extensions.permissions.permissions
 crow.extensions.permissions.shell.shfmt crow.extensions.permissions.suggestion
-crow.extensions.persistence.history crow.extensions.prompt_cache.culprit
-crow.extensions.prompt_cache.stored crow.llm.chat crow.llm.making crow.llm.naming crow.llm.routing
+crow.extensions.persistence.history crow.extensions.prompt_cache.cause
+crow.extensions.prompt_cache.stored crow.llm.chat crow.llm.factory crow.llm.model_names crow.llm.routing
 crow.llm.source crow.project.imports crow.project.scripts crow.settings.schema crow.tools.bash
 crow.tools.declarations crow.tools.edit crow.tools.encoding crow.tools.read crow.tools.write
 difflib encodings.utf_8_sig httpcore2 httpx2 jsonschema_rs prompt_toolkit tree_sitter

@@ -14,7 +14,7 @@ import pytest
 from tests.cli.conftest import Crow
 
 from crow.cli.demo.fence import Fence, OutsideError, fenced_tools
-from crow.cli.demo.project import Place, make
+from crow.cli.demo.project import DemoFolder, make
 from crow.core.agent import Agent
 from crow.testing.model import ScriptedModel, call
 
@@ -48,7 +48,7 @@ def canary() -> Iterator[Path]:
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DemoFolder:
     """The demonstration's folder."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     return make()
@@ -113,19 +113,19 @@ async def test_the_demonstrations_session_can_be_looked_at_and_resumed(
         "",
     ],
 )
-def test_no_command_line_gets_out_of_the_fence(place: Place, line: str) -> None:
+def test_no_command_line_gets_out_of_the_fence(place: DemoFolder, line: str) -> None:
     with pytest.raises(OutsideError):
         Fence(place.project, place.tmp).command(line)
 
 
-def test_a_command_is_made_of_paths_inside(place: Place) -> None:
+def test_a_command_is_made_of_paths_inside(place: DemoFolder) -> None:
     command = Fence(place.project, place.tmp).command("rm -f /tmp/*.tmp README.md")
     names = ("build.tmp", "cache.tmp", "download.tmp")
     expected = [*(place.tmp / name for name in names), place.project / "README.md"]
     assert sorted(command.split()) == sorted(["rm", "-f", "--", *map(str, expected)])
 
 
-def test_a_link_that_leads_out_is_not_followed(place: Place) -> None:
+def test_a_link_that_leads_out_is_not_followed(place: DemoFolder) -> None:
     (place.tmp / "out").symlink_to("/etc")
     fence = Fence(place.project, place.tmp)
     with pytest.raises(OutsideError, match="outside"):
@@ -134,7 +134,7 @@ def test_a_link_that_leads_out_is_not_followed(place: Place) -> None:
 
 
 async def test_without_any_hook_the_tools_reach_nothing_outside(
-    place: Place, canary: Path, tmp_path: Path
+    place: DemoFolder, canary: Path, tmp_path: Path
 ) -> None:
     outside = tmp_path / "outside.txt"
     model = ScriptedModel(

@@ -8,7 +8,7 @@ import pytest
 from tests.cli.conftest import Crow, calls
 from tests.cli.screens import Tmux, needs_tmux
 from tests.cli.test_chat import READY, TOUCH, half, lines_of
-from tests.cli.test_desk import say, sent
+from tests.cli.test_session_commands import say, sent
 
 from crow.testing.endpoint import Endpoint, answer
 

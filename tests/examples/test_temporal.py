@@ -25,9 +25,9 @@ from tests.postgres import postgres
 
 from crow.core.hooks.context import Context
 from crow.fleet.board import Board
+from crow.fleet.job_filter import JobFilter
 from crow.fleet.queue import VARIABLE, Offer, chosen_queue
 from crow.fleet.task import FleetError, Task
-from crow.fleet.where import Where
 from crow.testing import call
 
 __all__ = ["address", "postgres"]
@@ -101,11 +101,11 @@ async def test_of_two_activities_of_one_session_one_runs_it(address: str, tmp_pa
         ]
         working = asyncio.gather(*(machine.run() for machine in machines))
         await board.submit("b", [Task("edit", key="k")])
-        (row,) = await board.jobs(Where())
+        (row,) = await board.jobs(JobFilter())
         service.begin(there, "again", row["id"], 0)
         assert sorted(await working) == [[], ["done"]]
         assert {await task for task in service.tasks.values()} == {"done"}
-        assert (await board.jobs(Where()))[0]["epoch"] == 1
+        assert (await board.jobs(JobFilter()))[0]["epoch"] == 1
 
 
 async def test_an_answer_makes_a_session_go_on_in_a_workflow_of_its_own(
@@ -118,7 +118,7 @@ async def test_an_answer_makes_a_session_go_on_in_a_workflow_of_its_own(
         machine.asks = True
         assert await machine.run() == ["waiting"]
         assert [await task for task in service.tasks.values()] == ["done"]
-        (row,) = await board.jobs(Where())
+        (row,) = await board.jobs(JobFilter())
         assert await board.answer(row["id"], "allow_always")
         machine = Machine(board, tmp_path, lambda _: RUN[1:])
         assert await machine.run() == ["done"]

@@ -17,7 +17,7 @@ from crow.extensions.mcp.events import ELICITATION, RESULT
 from crow.extensions.plan import COMPLETED, CREATED
 from crow.extensions.setup import POINT as SETUP
 from crow.extensions.shell_hooks.event import EVENTS
-from crow.project.use import FRONT_MATTER
+from crow.project.front_matter_event import FRONT_MATTER
 
 PATHS: Mapping[str, str] = {
     "main": "main",

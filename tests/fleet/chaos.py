@@ -25,8 +25,8 @@ from tests.postgres import Server
 
 from crow.extensions import PersistenceHook
 from crow.fleet.board import Board
+from crow.fleet.job_filter import JobFilter
 from crow.fleet.task import Task, Workspace
-from crow.fleet.where import Where
 from crow.testing.endpoint import USAGE, Endpoint, Received, Response, delta, stream
 
 LEASE = 3.0
@@ -217,7 +217,7 @@ async def _play(
             await fleet.end()
             wrong = await check(board, address, folder, sessions, turns)
             wrong += await recovery(board, fleet.deaths)
-            rows = await board.jobs(Where())
+            rows = await board.jobs(JobFilter())
             moved = sum(row["epoch"] - 1 for row in rows)
     finally:
         fleet.kill()
@@ -230,7 +230,7 @@ async def recovery(board: Board, deaths: list[tuple[int, float]]) -> list[str]:
     """How long after a worker died its jobs were taken back, and began elsewhere."""
     taken: list[float] = []
     begun: list[float] = []
-    for row in await board.jobs(Where()):
+    for row in await board.jobs(JobFilter()):
         moves = await board.moves(row["id"])
         for lost, following in pairwise(moves):
             pid, ended = int(lost["who"].split("/")[1]), lost["ended"]
@@ -256,7 +256,7 @@ def told(times: list[float]) -> str:
 
 async def _until_over(board: Board, endpoint: Counting) -> None:
     """Wait until nothing is queued or at work. Raises ``TimeoutError`` where nothing moves."""
-    while (summary := await board.summary(Where()))["states"].keys() & {"queued", "running"}:
+    while (summary := await board.summary(JobFilter()))["states"].keys() & {"queued", "running"}:
         if time.monotonic() - endpoint.last > STUCK:
             raise TimeoutError(f"nothing moves any more: {summary['states']}")
         await asyncio.sleep(0.5)
@@ -267,7 +267,7 @@ async def check(board: Board, address: str, folder: Path, sessions: int, turns: 
     wrong: list[str] = []
     store = PersistenceHook(address)
     unknown = 0
-    for row in await board.jobs(Where()):
+    for row in await board.jobs(JobFilter()):
         number = re.search(r"session (\d+)", row["task"]["prompt"])
         assert number is not None
         if row["state"] != "done":

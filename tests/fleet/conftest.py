@@ -15,7 +15,7 @@ from crow.core.hooks.contexts import ToolContext
 from crow.core.verdicts import Ask, Verdict
 from crow.extensions import PersistenceHook
 from crow.fleet.board import Board
-from crow.fleet.running import Running
+from crow.fleet.job_run import JobRun
 from crow.fleet.task import Task
 from crow.fleet.worker import Worker
 from crow.testing import ScriptedModel
@@ -71,7 +71,7 @@ class Machine:
         await self.worker.run()
         return self.left
 
-    async def _build(self, task: Task, folder: Path, running: Running) -> Agent:
+    async def _build(self, task: Task, folder: Path, running: JobRun) -> Agent:
         def before_tool(ctx: ToolContext) -> Verdict | None:
             return Ask("may it?") if self.asks and ctx.call.name == "Bash" else None
 

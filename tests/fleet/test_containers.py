@@ -13,8 +13,8 @@ from crow.extensions import PersistenceHook
 from crow.fleet.agents import builder
 from crow.fleet.board import Board, Left
 from crow.fleet.containers import read_kinds, sweep
+from crow.fleet.job_filter import JobFilter
 from crow.fleet.task import FleetError, Task, Workspace
-from crow.fleet.where import Where
 from crow.fleet.worker import Worker
 from crow.testing.endpoint import Received, Response
 
@@ -84,7 +84,7 @@ async def test_a_tree_is_worked_on_in_a_container_that_ends_with_its_job(
         monkeypatch.setenv("CROW_BASE_URL", endpoint.url)
         assert await work(address, kinds, tmp_path / "trees", task) == ["done"]
     async with Board(address) as board:
-        (row,) = await board.jobs(Where())
+        (row,) = await board.jobs(JobFilter())
     branch = row["outcome"]["branch"]
     assert git(repository, "show", f"{branch}:steps") == "0:0\n0:1\n0:2"
     assert (tmp_path / "log").read_text() == f"crow-{row['id']}\n"
@@ -122,7 +122,7 @@ async def test_a_repository_in_a_tree_runs_nothing_outside_of_its_container(
         assert await work(address, kinds, tmp_path / "trees", task) == ["done"]
     assert not ran.exists()
     async with Board(address) as board:
-        (row,) = await board.jobs(Where())
+        (row,) = await board.jobs(JobFilter())
     assert git(repository, "show", f"{row['outcome']['branch']}:own") == "more"
 
 
@@ -133,7 +133,7 @@ async def test_a_container_that_cannot_be_had_fails_the_job_at_the_second_time(
     task = Task("Do it", "k", Workspace(container="here"), model="m")
     assert await work(address, kinds, tmp_path / "trees", task) == ["queued", "failed"]
     async with Board(address) as board:
-        (row,) = await board.jobs(Where())
+        (row,) = await board.jobs(JobFilter())
     assert row["outcome"]["detail"].endswith("exit code 3: no room")
 
 
@@ -143,7 +143,7 @@ async def test_a_kind_that_a_worker_does_not_know_is_named(
     task = Task("Do it", "k", Workspace(container="hear"), model="m")
     assert await work(address, kinds, tmp_path / "trees", task) == ["failed"]
     async with Board(address) as board:
-        (row,) = await board.jobs(Where())
+        (row,) = await board.jobs(JobFilter())
     assert row["outcome"]["detail"] == "there is no container 'hear' here; there are here"
 
 

@@ -25,9 +25,9 @@ from crow.core.agent import Agent
 from crow.extensions import PersistenceHook
 from crow.fleet.board import Board
 from crow.fleet.inbox import InboxError, answer, waiting
+from crow.fleet.job_filter import JobFilter
 from crow.fleet.task import FleetError, Task
 from crow.fleet.webhooks import Webhooks, signed
-from crow.fleet.where import Where
 from crow.testing import ScriptedModel, call, text
 
 RUN = [call("Bash", command="true")]
@@ -136,7 +136,7 @@ async def test_a_reply_that_does_not_end_is_no_answer_and_is_not_read(
         await ask(board, tmp_path)
         team.reply = b'{"answer": "allow_once", "more": "' + b"x" * 50_000_000 + b'"}'
         assert await webhooks.deliver() == 1
-        assert [job["state"] for job in await board.jobs(Where())] == ["waiting"]
+        assert [job["state"] for job in await board.jobs(JobFilter())] == ["waiting"]
         assert team.read_whole == 0
 
 
@@ -200,7 +200,7 @@ async def test_money_that_is_spent_is_told_once_until_there_is_more(
             await webhooks.deliver()
         told = sorted(each["type"] for each in team.got)
         assert told == ["batch.budget_spent", "batch.finished"]
-        assert (await board.summary(Where()))["states"] == {"done": 1, "stopped": 1}
+        assert (await board.summary(JobFilter()))["states"] == {"done": 1, "stopped": 1}
         await board.submit("b", [], budget=1.2)
         await webhooks.look()
         assert await webhooks.deliver() >= 1
@@ -227,7 +227,7 @@ async def test_an_answer_is_to_one_question_and_to_no_later_one(
 ) -> None:
     async with Board(address) as board:
         await ask(board, tmp_path)
-        (row,) = await waiting(board, Where())
+        (row,) = await waiting(board, JobFilter())
         for said, number, why in (
             ("allow_onc", None, "did you mean 'allow_once'"),
             ("allow_once", row["number"] + 1, "answered already"),
@@ -345,7 +345,7 @@ async def test_an_editor_asks_what_waits_and_its_answers_go_on_elsewhere(
         machine = Machine(board, tmp_path / "two", lambda _: [*RUN, "done"])
         machine.asks = True
         assert await machine.run() == ["done"]
-        assert [row["state"] for row in await board.jobs(Where())] == ["waiting", "done"]
+        assert [row["state"] for row in await board.jobs(JobFilter())] == ["waiting", "done"]
 
 
 @pytest.mark.slow
@@ -354,7 +354,7 @@ async def test_a_session_that_a_person_has_open_goes_on_when_it_is_closed(
 ) -> None:
     async with Board(address) as board:
         await ask(board, tmp_path / "one")
-        (row,) = await waiting(board, Where())
+        (row,) = await waiting(board, JobFilter())
         looking = Agent(ScriptedModel(), hooks=[PersistenceHook(address)])
         async with looking:
             await looking.load_session(row["id"], cwd=str(tmp_path))

@@ -16,9 +16,9 @@ from tests.fleet.conftest import Machine
 from tests.fleet.test_cli import crow
 
 from crow.fleet.board import Board
+from crow.fleet.job_filter import JobFilter
 from crow.fleet.schedules import LATE, Schedule, Schedules, last_tick, next_tick
 from crow.fleet.task import FleetError, Task
-from crow.fleet.where import Where
 
 BERLIN = "Europe/Berlin"
 TASKS = (Task("sweep", key="sweep"),)
@@ -128,7 +128,7 @@ async def test_any_number_of_workers_submit_each_tick_once(address: str) -> None
             await connection.execute("DELETE FROM fleet_ticks")  # even where none is written down
         ticked = await asyncio.gather(*(each.tick() for each in every * 3))
         assert sum(ticked) == 1, round_
-    jobs = await boards[0].jobs(Where())
+    jobs = await boards[0].jobs(JobFilter())
     assert len(jobs) == len({row["batch"] for row in jobs})
     assert len(jobs) <= 2  # the minute may have changed once
     for board in boards:
@@ -169,7 +169,7 @@ async def test_a_tick_is_skipped_while_the_last_batch_runs(address: str, tmp_pat
                 assert await Machine(board, tmp_path, lambda _: ["done"]).run() == ["done"]
         assert await outcomes(schedules, "s") == ["submitted", "skipped", "submitted"]
         batch = await schedules.run_now("s")
-        assert batch in {row["batch"] for row in await board.jobs(Where(state="queued"))}
+        assert batch in {row["batch"] for row in await board.jobs(JobFilter(state="queued"))}
 
 
 @pytest.mark.slow

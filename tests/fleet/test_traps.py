@@ -21,9 +21,9 @@ from tests.postgres import Server
 from crow.core.hooks.contexts import ToolContext
 from crow.extensions import PersistenceHook
 from crow.fleet.board import Board, Claimed
+from crow.fleet.job_filter import JobFilter
 from crow.fleet.leases import Leases
 from crow.fleet.task import FleetError, Task, Workspace
-from crow.fleet.where import Where
 from crow.testing import call
 from crow.testing.endpoint import USAGE, Endpoint, Received, Response, delta, stream
 
@@ -46,7 +46,7 @@ async def claimed(board: Board, who: str = "w") -> Claimed:
 
 
 async def row_of(board: Board) -> dict[str, Any]:
-    (row,) = await board.jobs(Where())
+    (row,) = await board.jobs(JobFilter())
     return row
 
 
@@ -214,7 +214,7 @@ async def test_a_worker_of_the_same_name_keeps_nothing_of_its_dead_namesake(addr
         assert await board.rescue() == 0
         beating.cancel()
         leases.close()
-        states = {row["id"]: row["state"] for row in await board.jobs(Where())}
+        states = {row["id"]: row["state"] for row in await board.jobs(JobFilter())}
         assert states.pop(new.job) == "running"
         assert list(states.values()) == ["queued"]
 
@@ -246,7 +246,7 @@ async def test_a_worker_that_is_stopped_for_longer_than_its_lease_and_goes_on(
 
                 await until(moved)
                 os.kill(old.pid, signal.SIGCONT)
-                await until(lambda: board.jobs(Where(state="done")))
+                await until(lambda: board.jobs(JobFilter(state="done")))
         await each_step_once(board, address, folder, 6)
         assert "lost" in (tmp_path / "one/log").read_text()
 
@@ -312,7 +312,7 @@ async def test_a_worker_whose_link_is_cut_starts_nothing_and_another_goes_on(
             await until(there(folder, "steps"))
             link.open.clear()
             async with working(address, endpoint.url, tmp_path / "two", *lease):
-                await until(lambda: board.jobs(Where(state="done")))
+                await until(lambda: board.jobs(JobFilter(state="done")))
             link.open.set()
         await each_step_once(board, address, folder, 6)
         assert (await row_of(board))["epoch"] == 2
@@ -340,7 +340,7 @@ async def test_a_worker_whose_clock_is_set_keeps_its_jobs(
             await until(there(folder, "steps"))
             clock.write_text(hour)
             async with working(address, endpoint.url, tmp_path / "two", *one):
-                await until(lambda: board.jobs(Where(state="done")))
+                await until(lambda: board.jobs(JobFilter(state="done")))
         await each_step_once(board, address, folder, 8)
         assert (await row_of(board))["epoch"] == 1
 

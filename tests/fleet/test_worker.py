@@ -11,8 +11,8 @@ from tests.fleet.conftest import Machine, git
 
 from crow.extensions import PersistenceHook
 from crow.fleet.board import Board, Left
+from crow.fleet.job_filter import JobFilter
 from crow.fleet.task import Task, Workspace
-from crow.fleet.where import Where
 from crow.testing import call, text
 
 pytestmark = pytest.mark.slow
@@ -23,7 +23,7 @@ def tasks(*prompts: str, **fields: Any) -> list[Task]:
 
 
 async def states(board: Board) -> list[tuple[str, str]]:
-    return [(row["task"]["prompt"], row["state"]) for row in await board.jobs(Where())]
+    return [(row["task"]["prompt"], row["state"]) for row in await board.jobs(JobFilter())]
 
 
 async def test_what_is_submitted_twice_runs_once(address: str, tmp_path: Path) -> None:
@@ -32,7 +32,7 @@ async def test_what_is_submitted_twice_runs_once(address: str, tmp_path: Path) -
         assert await board.submit("b", tasks("b", "c")) == (1, 1)
         machine = Machine(board, tmp_path, lambda task: [f"did {task.prompt}"])
         assert await machine.run() == ["done"] * 3
-        rows = await board.jobs(Where(batch="b"))
+        rows = await board.jobs(JobFilter(batch="b"))
         assert [row["outcome"]["text"] for row in rows] == ["did a", "did b", "did c"]
         assert len((await PersistenceHook(address).sessions())[0]) == 3
 
@@ -42,7 +42,7 @@ async def test_the_highest_priority_is_begun_first(address: str, tmp_path: Path)
         await board.submit("b", tasks("low") + tasks("high", priority=5))
         machine = Machine(board, tmp_path, lambda _: ["done"], concurrency=1)
         await machine.run()
-        low, high = await board.jobs(Where())
+        low, high = await board.jobs(JobFilter())
         assert high["task"]["prompt"] == "high"
         assert high["started"] < low["started"]
 
@@ -73,7 +73,7 @@ async def test_a_question_waits_in_the_inbox_and_its_answer_goes_on_elsewhere(
         first = Machine(board, tmp_path / "one", lambda _: script)
         first.asks = True
         assert await first.run() == ["waiting"]
-        (row,) = await board.jobs(Where(state="waiting"))
+        (row,) = await board.jobs(JobFilter(state="waiting"))
         assert row["question"]["args"] == {"command": "echo three > c.txt"}
         assert row["question"]["text"].endswith("may it?")
         assert await board.answer(row["id"], "allow_once")
@@ -82,7 +82,7 @@ async def test_a_question_waits_in_the_inbox_and_its_answer_goes_on_elsewhere(
         second = Machine(board, tmp_path / "two", lambda _: [act, "Done."])
         second.asks = True
         assert await second.run() == ["done"]
-        (row,) = await board.jobs(Where())
+        (row,) = await board.jobs(JobFilter())
         assert (row["turns"], row["tries"]) == (3, 1)
         assert len(await board.moves(row["id"])) == 2
         branch = row["outcome"]["branch"]
@@ -143,7 +143,7 @@ async def test_a_drain_hands_back_what_runs_and_another_goes_on(
         old.worker.drain()
         assert await work == ["queued"]
         assert await Machine(board, tmp_path / "new", lambda _: ["done"]).run() == ["done"]
-        (row,) = await board.jobs(Where())
+        (row,) = await board.jobs(JobFilter())
         assert (row["tries"], row["outcome"]["text"]) == (1, "done")
 
 
@@ -158,11 +158,11 @@ async def test_a_job_that_runs_is_cancelled_and_can_be_taken_up_again(
         async with asyncio.timeout(50):
             while not list(tmp_path.rglob("begun")):  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
-        assert await board.cancel(Where(label="kind=y")) == 0
-        assert await board.cancel(Where(label="kind=x")) == 2
+        assert await board.cancel(JobFilter(label="kind=y")) == 0
+        assert await board.cancel(JobFilter(label="kind=x")) == 2
         assert await work == ["cancelled"]
         assert await states(board) == [("a", "cancelled"), ("b", "cancelled")]
-        assert await board.retry(Where(label="kind")) == 2
+        assert await board.retry(JobFilter(label="kind")) == 2
         assert await Machine(board, tmp_path, lambda _: ["done"]).run() == ["done"] * 2
 
 
@@ -173,13 +173,13 @@ async def test_a_batch_that_has_spent_its_money_stops(address: str, tmp_path: Pa
         await board.submit("b", tasks("a", "b", "c"), budget=1.0)
         machine = Machine(board, tmp_path, lambda _: one, concurrency=1)
         assert await machine.run() == ["done"]
-        rows = await board.jobs(Where())
+        rows = await board.jobs(JobFilter())
         assert [row["state"] for row in rows] == ["done", "stopped", "stopped"]
         assert rows[1]["outcome"] == {"detail": "the budget of the batch is spent"}
         await board.submit("b", [], budget=10.0)
-        assert await board.retry(Where(batch="b")) == 2
+        assert await board.retry(JobFilter(batch="b")) == 2
         assert await Machine(board, tmp_path, lambda _: one).run() == ["done"] * 2
-        assert round((await board.summary(Where()))["cost"], 2) == 3.6
+        assert round((await board.summary(JobFilter()))["cost"], 2) == 3.6
 
 
 async def test_a_session_stops_at_its_own_limits(address: str, tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ async def test_a_session_stops_at_its_own_limits(address: str, tmp_path: Path) -
     async with Board(address) as board:
         await board.submit("b", tasks("a", max_turns=2))
         assert await Machine(board, tmp_path, lambda _: again).run() == ["stopped"]
-        (row,) = await board.jobs(Where())
+        (row,) = await board.jobs(JobFilter())
         assert (row["turns"], row["outcome"]["detail"]) == (2, "it has had 2 turns: its limit")
 
 
@@ -201,7 +201,7 @@ async def test_a_workspace_that_cannot_be_had_fails_its_job_alone(
             "done",
             "failed",
         ]
-        (row,) = await board.jobs(Where(state="failed"))
+        (row,) = await board.jobs(JobFilter(state="failed"))
         assert "git clone" in row["outcome"]["detail"]
 
 
@@ -232,4 +232,4 @@ async def test_many_workers_begin_at_once_and_each_job_once(address: str, tmp_pa
         ]
         left = await asyncio.gather(*(machine.run() for machine in machines))
         assert sum(map(len, left)) == 30
-        assert {row["tries"] for row in await one.jobs(Where())} == {1}
+        assert {row["tries"] for row in await one.jobs(JobFilter())} == {1}

@@ -17,7 +17,7 @@ from crow.core.ports import Request
 from crow.llm import ChatCompletions, HttpModel, Retries, Timeouts
 from crow.llm.chat.completions import ChatWire
 from crow.llm.http import NO_RETRIES
-from crow.llm.http.form import Form
+from crow.llm.http.request_format import RequestFormat
 from crow.testing import Endpoint
 from crow.testing.endpoint import (
     HANG,
@@ -360,12 +360,12 @@ def test_conversations_that_are_long_ago_are_forgotten():
     call: Any = {"id": "c1", "type": "function", "function": {"name": "A", "arguments": "{}"}}
     messages: list[Any] = [{"role": "assistant", "content": "x" * 600, "tool_calls": [call]}]
     one, two = (Request(messages, session_id=name) for name in ("one", "two"))
-    first = wire.body(one, "m", {}, Form())
-    wire.body(two, "m", {}, Form())
+    first = wire.body(one, "m", {}, RequestFormat())
+    wire.body(two, "m", {}, RequestFormat())
     assert wire.encoder.ids("one", messages) == wire.encoder.ids("two", messages) == {"c1"}
-    assert wire.body(one, "m", {}, Form()) == first
+    assert wire.body(one, "m", {}, RequestFormat()) == first
     empty = Request([], session_id="one")
-    assert wire.body(empty, "m", {}, Form(usage=False)) == (
+    assert wire.body(empty, "m", {}, RequestFormat(usage=False)) == (
         b'{"model":"m","stream":true,"messages":[]}'
     )
 

@@ -78,7 +78,7 @@ async def test_an_endpoint_that_takes_images_in_results_gets_them_there(
     endpoint: Endpoint, pictures: tuple[Path, Path]
 ):
     """As Mistral does, which takes no message of the user's right behind a result."""
-    from crow.llm.naming import resolve
+    from crow.llm.model_names import resolve
 
     settings: Any = {"providers": {"mistral": {"base_url": endpoint.url}}}
     endpoint.play(reads(pictures[0]), answer("Red."))

@@ -59,7 +59,7 @@ WIRES = {
         StrictResponses,
         lambda url, **known: Responses("gpt-5.6", url, **known),
         lambda double, path: double.reply(of_responses.called("Read", file_path=path)),
-        lambda double, text: double.reply(of_responses.said(text)),
+        lambda double, text: double.reply(of_responses.text_item(text)),
         lambda body: body["input"][-1]["output"],
     ),
     "messages": Wire(

@@ -30,7 +30,7 @@ async def test_the_given_endpoint_is_the_only_one_that_is_asked() -> None:
         assert endpoint.requests == []
 
 
-LISTED = ["gpt-5", "gpt-4o-realtime", "o3", "text-embedding-3", "who-knows"]
+LISTED = ("gpt-5", "gpt-4o-realtime", "o3", "text-embedding-3", "who-knows")
 
 
 def test_of_a_public_provider_only_models_that_are_known_to_talk_are_kept() -> None:
@@ -43,7 +43,7 @@ async def test_what_stands_in_a_providers_place_names_its_models_as_it_likes(
     by_variable: bool,
 ) -> None:
     async with Endpoint() as endpoint:
-        endpoint.models = LISTED
+        endpoint.models = [*LISTED]
         settings = {"providers": {"openai": provider(endpoint, api_key="k")}}
         env = {"OPENAI_BASE_URL": endpoint.url, "OPENAI_API_KEY": "k", **NOWHERE}
         found = await (names({}, env) if by_variable else names(settings, NOWHERE))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from crow.testing.messages import RULES
-from crow.testing.messages.asked import Asked, Prefix, sign
+from crow.testing.messages.request import MessagesRequest, Prefix, sign
 from crow.testing.messages.rules import broken
 
 HEADERS = {"x-api-key": "k", "anthropic-version": "2023-06-01"}
@@ -20,7 +20,7 @@ Change = Callable[[dict[str, Any]], object]
 def signed(body: dict[str, Any], text: str = "Hm.") -> dict[str, Any]:
     """A thought at the place where the assistant's first message begins."""
     prefix = Prefix()
-    for place, block in Asked({**body, "messages": body["messages"][:1]}, {}).parts():
+    for place, block in MessagesRequest({**body, "messages": body["messages"][:1]}, {}).parts():
         prefix.add(place, block)
     return {
         "type": "thinking",
@@ -136,7 +136,7 @@ BROKEN: list[tuple[str, Change]] = [
 def test_a_request_that_breaks_a_rule_is_refused_by_it(rule: str, change: Change):
     body = request()
     change(body)
-    fault = broken(Asked(body, HEADERS))
+    fault = broken(MessagesRequest(body, HEADERS))
     assert fault is not None
     assert fault[0].id == rule
     assert "{" not in fault[1].replace("{1,128}", "")
@@ -145,14 +145,14 @@ def test_a_request_that_breaks_a_rule_is_refused_by_it(rule: str, change: Change
 @pytest.mark.parametrize("rule, header", [("key", "x-api-key"), ("version", "anthropic-version")])
 def test_a_request_without_its_headers_is_refused(rule: str, header: str):
     headers = {name: value for name, value in HEADERS.items() if name != header}
-    fault = broken(Asked(request(), headers))
+    fault = broken(MessagesRequest(request(), headers))
     assert fault is not None
     assert fault[0].id == rule
 
 
 @pytest.mark.parametrize("model", ["claude-opus-4-8", "claude-haiku-4-5-20251001", "claude-fable-5-2", "kimi-k2"])  # fmt: skip
 def test_a_request_that_breaks_none_is_not(model: str):
-    assert broken(Asked(request(model), HEADERS)) is None
+    assert broken(MessagesRequest(request(model), HEADERS)) is None
 
 
 def test_every_rule_is_tried():

@@ -24,7 +24,7 @@ from crow.llm import HttpModel, Responses, Retries
 from crow.llm.models.info import ModelInfo
 from crow.testing import StrictResponses
 from crow.testing.endpoint import CLOSE, begin, event, piece, respond
-from crow.testing.responses import RULES, called, events, response, said, stream, thought
+from crow.testing.responses import RULES, called, events, response, stream, text_item, thought
 
 PNG = "data:image/png;base64,iVBORw0KGgo="
 SYSTEM: Message = {"role": "system", "content": "You are Crow."}
@@ -75,7 +75,7 @@ def thoughts(heard: Heard) -> str:
 async def test_a_request_is_stored_nowhere_and_says_what_it_wants(
     strict: StrictResponses, ask: Ask
 ) -> None:
-    strict.reply(said("hello"))
+    strict.reply(text_item("hello"))
     await ask(
         SYSTEM,
         user([{"type": "text", "text": "See"}, {"type": "image_url", "image_url": {"url": PNG}}]),
@@ -111,7 +111,7 @@ async def test_a_request_is_stored_nowhere_and_says_what_it_wants(
 async def test_parameters_of_chat_completions_get_their_names_of_here(
     strict: StrictResponses, ask: Ask
 ) -> None:
-    strict.reply(said("{}"))
+    strict.reply(text_item("{}"))
     shape = {"name": "x", "schema": {"type": "object"}, "strict": False}
     await ask(
         params={
@@ -135,7 +135,7 @@ async def test_the_table_of_models_says_how_hard_a_model_thinks_and_who_speaks_f
     info = ModelInfo(
         model="m", levels={"low": "low", "max": "max"}, refuses=frozenset({"developer"})
     )
-    strict.reply(said("hello"))
+    strict.reply(text_item("hello"))
     await ask(SYSTEM, params={"reasoning_effort": "xhigh"}, llm=at(strict, info=info))
     body = strict.requests[0].body
     assert body["reasoning"]["effort"] == "max"
@@ -145,7 +145,7 @@ async def test_the_table_of_models_says_how_hard_a_model_thinks_and_who_speaks_f
 async def test_R08_what_a_model_refuses_of_sampling_is_not_sent(
     strict: StrictResponses, ask: Ask
 ) -> None:
-    strict.reply(said("hello"))
+    strict.reply(text_item("hello"))
     llm = at(strict, "gpt-6-astra", info=ModelInfo(refuses=frozenset({"temperature"})))
     await ask(params={"temperature": 0.2}, llm=llm)
     assert strict.refused == []
@@ -156,7 +156,7 @@ async def test_a_long_id_of_a_session_becomes_a_key_that_fits(
     strict: StrictResponses, ask: Ask
 ) -> None:
     for name in ("a" * 65, "a" * 65, "a" * 66):
-        strict.reply(said("hello"))
+        strict.reply(text_item("hello"))
         await ask(session_id=name)
     keys = [received.body["prompt_cache_key"] for received in strict.requests]
     assert len(keys[0]) == 64
@@ -166,7 +166,7 @@ async def test_a_long_id_of_a_session_becomes_a_key_that_fits(
 async def test_text_thoughts_and_calls_are_heard(strict: StrictResponses, ask: Ask) -> None:
     items = [
         thought("I look at the directory first."),
-        said("I look first.", phase="commentary"),
+        text_item("I look first.", phase="commentary"),
         called("ls", "c1", path="a"),
         called("ls", "c2", path="b"),
     ]
@@ -197,11 +197,11 @@ async def test_messages_and_parts_of_thoughts_do_not_run_together(
 ) -> None:
     two = thought("First.")
     two["summary"].append({"type": "summary_text", "text": "Second."})
-    strict.reply(two, said("One.", phase="commentary"), thought("Third."), said("Two."))
+    strict.reply(two, text_item("One.", phase="commentary"), thought("Third."), text_item("Two."))
     heard = await ask()
     assert thoughts(heard) == "First.\n\nSecond.\n\nThird."
     assert heard.text == "One.\n\nTwo."
-    strict.reply(said("More."))
+    strict.reply(text_item("More."))
     await ask(user("hello"), message_of(heard), user("more"))
     assert [item.get("id") for item in sent(strict)[1:5]] == [
         item["id"] for item in items_of(message_of(heard))
@@ -226,11 +226,15 @@ async def look() -> list[Any]:
 async def test_all_items_return_in_order_as_they_came(
     strict: StrictResponses, model: HttpModel
 ) -> None:
-    first = [thought("Look."), said("I look.", phase="commentary"), called("ls", "c1", path="a")]
+    first = [
+        thought("Look."),
+        text_item("I look.", phase="commentary"),
+        called("ls", "c1", path="a"),
+    ]
     second = [thought(), called("ls", "c2", path="b"), called("ls", "c3", path="c")]
     strict.reply(*first)
     strict.reply(*second)
-    strict.reply(thought("Done."), said("That is all.", phase="final_answer"))
+    strict.reply(thought("Done."), text_item("That is all.", phase="final_answer"))
     agent = Agent(model, tools=[ls])
     reply = await agent.run("list")
     assert reply.text.endswith("That is all.")
@@ -244,9 +248,9 @@ async def test_all_items_return_in_order_as_they_came(
 async def test_the_items_of_a_stored_session_return_after_it_was_read_again(
     strict: StrictResponses, ask: Ask
 ) -> None:
-    strict.reply(thought("Hm."), said("hello \u00e9 \U0001f600"))
+    strict.reply(thought("Hm."), text_item("hello \u00e9 \U0001f600"))
     message = json.loads(json.dumps(message_of(await ask())))
-    strict.reply(said("again"))
+    strict.reply(text_item("again"))
     await ask(user("hello"), message, user("again"), llm=at(strict))
     assert sent(strict)[1:3] == items_of(message)
     assert strict.refused == []
@@ -255,7 +259,7 @@ async def test_the_items_of_a_stored_session_return_after_it_was_read_again(
 async def test_an_image_of_a_tool_stands_in_its_result(strict: StrictResponses, ask: Ask) -> None:
     strict.reply(called("look", "c1"))
     message = message_of(await ask())
-    strict.reply(said("a dot"))
+    strict.reply(text_item("a dot"))
     content: Any = [{"type": "text", "text": "a"}, {"type": "image_url", "image_url": {"url": PNG}}]
     await ask(user("hello"), message, tool_answer("c1", content))
     assert sent(strict)[-1] == {
@@ -269,7 +273,7 @@ async def test_an_image_of_a_tool_stands_in_its_result(strict: StrictResponses, 
 
 
 async def test_a_model_without_eyes_is_told_of_the_image(strict: StrictResponses, ask: Ask) -> None:
-    strict.reply(said("a dot"))
+    strict.reply(text_item("a dot"))
     picture: Any = [{"type": "image_url", "image_url": {"url": PNG}}]
     await ask(user(picture), llm=at(strict, inputs=()))
     assert "left out, because this model takes no images" in sent(strict)[0]["content"]
@@ -280,16 +284,18 @@ async def test_thoughts_that_azure_encrypts_only_at_the_end_return(ask: Ask) -> 
         items = [thought("Hm."), called("ls", "c1")]
         strict.reply(*items)
         message = message_of(await ask(llm=at(strict)))
-        strict.reply(said("hello"))
+        strict.reply(text_item("hello"))
         await ask(user("hello"), message, tool_answer("c1", "a"), llm=at(strict))
         assert strict.refused == []
         assert sent(strict)[1:3] == items
 
 
 async def history(ask: Ask, strict: StrictResponses) -> Message:
-    strict.reply(thought("Hm."), said("hello", phase="commentary"), called("ls", "c1", path="a"))
+    strict.reply(
+        thought("Hm."), text_item("hello", phase="commentary"), called("ls", "c1", path="a")
+    )
     message = message_of(await ask())
-    strict.reply(said("done"))
+    strict.reply(text_item("done"))
     return message
 
 
@@ -347,7 +353,7 @@ async def test_a_foreign_id_that_is_too_long_is_the_same_in_call_and_result(
 ) -> None:
     name = "functions.ls:" + "x" * 80
     call: Any = {"id": name, "type": "function", "function": {"name": "ls", "arguments": "{}"}}
-    strict.reply(said("done"))
+    strict.reply(text_item("done"))
     foreign: Message = {"role": "assistant", "content": None, "tool_calls": [call]}
     await ask(user("hello"), foreign, tool_answer(name, "a"))
     assert strict.refused == []
@@ -358,14 +364,14 @@ async def test_thoughts_that_nothing_came_of_are_not_sent(
     strict: StrictResponses, ask: Ask
 ) -> None:
     strict.reply(
-        said("half"),
+        text_item("half"),
         thought("Hm."),
         status="incomplete",
         incomplete_details={"reason": "max_output_tokens"},
     )
     heard = await ask()
     assert heard.completion.finish == "length"
-    strict.reply(said("whole"))
+    strict.reply(text_item("whole"))
     await ask(user("hello"), message_of(heard), user("go on"))
     assert strict.refused == []
     assert [item.get("type") for item in sent(strict)] == [None, "message", None]
@@ -380,11 +386,11 @@ async def test_encrypted_thoughts_that_cannot_be_read_are_left_out_once_refused(
     assert heard.text == "done"
     assert strict.refused == ["R05"]
     assert not any("id" in item for item in sent(strict))
-    strict.reply(thought("new"), said("again"))
+    strict.reply(thought("new"), text_item("again"))
     before = user("hello"), message, tool_answer("c1", "a"), user("again")
     heard = await ask(*before)
     assert strict.refused == ["R05"]
-    strict.reply(said("and again"))
+    strict.reply(text_item("and again"))
     await ask(*before, message_of(heard), user("once more"))
     assert strict.refused == ["R05"]
     kept = [item for item in sent(strict) if item.get("type") == "reasoning"]
@@ -396,7 +402,7 @@ async def test_thoughts_that_are_refused_again_and_again_are_not_sent_any_more(
 ) -> None:
     told: list[Any] = [user("hello")]
     for count in range(6):
-        strict.reply(thought(f"t{count}"), said(f"a{count}"))
+        strict.reply(thought(f"t{count}"), text_item(f"a{count}"))
         message: Any = message_of(await ask(*told))
         message["output_items"][0]["encrypted_content"] += "x"
         told += [message, user("on")]
@@ -420,17 +426,17 @@ async def test_what_an_endpoint_does_not_take_is_left_out_from_then_on(
 ) -> None:
     strict.play(respond(400, {"error": {"message": said_of_it, "code": "unsupported_parameter"}}))
     for _ in range(2):
-        strict.reply(said("hello"))
+        strict.reply(text_item("hello"))
         assert (await ask(session_id="s")).text == "hello"
     assert [gone in received.body for received in strict.requests] == [True, False, False]
 
 
 async def test_a_refusal_is_said_and_told(strict: StrictResponses, ask: Ask) -> None:
-    strict.reply(said("I cannot help with that.", refusal=True))
+    strict.reply(text_item("I cannot help with that.", refusal=True))
     heard = await ask()
     assert heard.text == "I cannot help with that."
     assert heard.completion.finish == "content_filter"
-    strict.reply(said("hello"))
+    strict.reply(text_item("hello"))
     await ask(user("hello"), message_of(heard), user("else"))
     assert sent(strict)[1] == items_of(message_of(heard))[0]
 
@@ -442,11 +448,13 @@ async def test_the_calls_of_an_answer_that_was_cut_off_are_marked(
     strict: StrictResponses, ask: Ask, reason: str, finish: str
 ) -> None:
     cut = {**called("ls", "c1"), "arguments": '{"pa', "status": "incomplete"}
-    strict.reply(said("I look."), cut, status="incomplete", incomplete_details={"reason": reason})
+    strict.reply(
+        text_item("I look."), cut, status="incomplete", incomplete_details={"reason": reason}
+    )
     completion = (await ask()).completion
     assert completion.finish == finish
     assert completion.calls[0].fault
-    strict.reply(said("hello"))
+    strict.reply(text_item("hello"))
     await ask(user("hello"), message_of(Heard([completion])), tool_answer("c1", "not executed"))
     assert sent(strict)[2]["arguments"] == "{}"
     assert strict.refused == []
@@ -485,7 +493,7 @@ async def test_a_failure_in_the_stream_has_its_kind(
 
 async def test_a_busy_moment_passes(strict: StrictResponses, ask: Ask) -> None:
     strict.fail("rate_limit_exceeded", "Please try again in 1 s.")
-    strict.reply(said("hello"))
+    strict.reply(text_item("hello"))
     assert (await ask()).text == "hello"
 
 
@@ -497,7 +505,11 @@ async def test_too_long_a_request_is_told_as_such(ask: Ask) -> None:
         assert strict.refused == ["R11"]
 
 
-WHOLE = [thought("I look."), said("Hello to you, dear friend."), called("ls", "c1", path="a" * 20)]
+WHOLE = [
+    thought("I look."),
+    text_item("Hello to you, dear friend."),
+    called("ls", "c1", path="a" * 20),
+]
 
 
 @pytest.mark.parametrize("cut", range(len(events(WHOLE))))
@@ -518,11 +530,11 @@ async def test_an_answer_that_breaks_off_anywhere_comes_again_and_is_shown_once(
 async def test_an_answer_without_its_end_is_none(
     strict: StrictResponses, ask: Ask, missing: str
 ) -> None:
-    told = [{**each} for each in events([said("hello")]) if each["type"] != missing]
+    told = [{**each} for each in events([text_item("hello")]) if each["type"] != missing]
     if missing != "response.completed":
         told[-1] = {**told[-1], "response": response([])}
     strict.play([*stream(*told)[:-1], piece(event("[DONE]")), b"0\r\n\r\n"])
-    strict.reply(said("hello"))
+    strict.reply(text_item("hello"))
     heard = await ask()
     assert heard.text == "hello"
     assert len(strict.requests) == 2
@@ -531,7 +543,7 @@ async def test_an_answer_without_its_end_is_none(
 async def test_what_comes_in_no_pieces_is_shown_all_the_same(
     strict: StrictResponses, ask: Ask
 ) -> None:
-    items = [thought("Hm."), said("hello"), called("ls", "c1", path="a")]
+    items = [thought("Hm."), text_item("hello"), called("ls", "c1", path="a")]
     told = [each for each in events(items) if not each["type"].endswith(("delta", "added"))]
     strict.play(stream(*told))
     heard = await ask()
@@ -542,7 +554,7 @@ async def test_what_comes_in_no_pieces_is_shown_all_the_same(
 async def test_a_whole_response_in_place_of_a_stream_is_read(
     strict: StrictResponses, ask: Ask
 ) -> None:
-    items = [thought("Hm."), said("hello"), called("ls", "c1", path="a")]
+    items = [thought("Hm."), text_item("hello"), called("ls", "c1", path="a")]
     strict.play(respond(200, response(items)))
     heard = await ask()
     assert heard.text == "hello"
@@ -551,7 +563,7 @@ async def test_a_whole_response_in_place_of_a_stream_is_read(
 
 async def test_comments_and_unknown_events_are_nothing(strict: StrictResponses, ask: Ask) -> None:
     """As OpenRouter has it: comments before, events of its own between, ``[DONE]`` behind."""
-    told = events([said("hello")])
+    told = events([text_item("hello")])
     unknown = {"type": "response.something.new", "delta": "x", "output_index": 0}
     steps = [begin(), piece(b": OPENROUTER PROCESSING\n\n")]
     for each in told:
@@ -566,7 +578,7 @@ async def test_the_open_thoughts_of_open_models_are_shown_once_and_return(
     strict.reply(thought(text="I look at it."), called("ls", "c1"))
     heard = await ask()
     assert thoughts(heard) == "I look at it."
-    strict.reply(said("done"))
+    strict.reply(text_item("done"))
     await ask(user("hello"), message_of(heard), tool_answer("c1", "a"))
     assert sent(strict)[1] == items_of(message_of(heard))[0]
     assert strict.refused == []
@@ -577,9 +589,9 @@ async def test_thoughts_that_nobody_encrypted_are_left_out_with_the_ids_beside_t
 ) -> None:
     bare = thought("Hm.")
     del bare["encrypted_content"]
-    strict.reply(bare, said("hello"))
+    strict.reply(bare, text_item("hello"))
     heard = await ask()
-    strict.reply(said("done"))
+    strict.reply(text_item("done"))
     await ask(user("hello"), message_of(heard), user("more"))
     assert sent(strict)[1] == {"role": "assistant", "content": "hello"}
     assert strict.refused == []
@@ -633,7 +645,7 @@ OWN: Any = (
 async def test_the_double_knows_what_it_has_said(
     strict: StrictResponses, ask: Ask, rule: str, wrong: Any, words: str
 ) -> None:
-    items = [thought("Hm."), said("hello")]
+    items = [thought("Hm."), text_item("hello")]
     strict.reply(*items)
     await ask()
     assert words in await refusal(strict, {"input": wrong(*items)})
@@ -649,9 +661,13 @@ async def test_the_official_client_and_the_double_understand_each_other(
     strict: StrictResponses,
 ) -> None:
     openai = pytest.importorskip("openai")
-    items = [thought("I look."), said("Hello.", phase="commentary"), called("ls", "c1", path="a")]
+    items = [
+        thought("I look."),
+        text_item("Hello.", phase="commentary"),
+        called("ls", "c1", path="a"),
+    ]
     strict.reply(*items)
-    strict.reply(said("no", refusal=True))
+    strict.reply(text_item("no", refusal=True))
     client = openai.AsyncOpenAI(base_url=strict.url, api_key="k", max_retries=0)
     own: Any = {"model": "gpt-5.6", "store": False, "include": ["reasoning.encrypted_content"]}
     async with client:
@@ -724,7 +740,7 @@ MODELS = ("gpt-5.6", "gpt-6-astra")
 
 
 def items_in(turn: Any) -> list[Any]:
-    made = [said(turn["text"])] if turn["text"] else []
+    made = [text_item(turn["text"])] if turn["text"] else []
     made += [called(name, path=name) for name in turn["calls"]]
     if not turn["thoughts"]:
         return made

@@ -76,7 +76,7 @@ def responses(url: str) -> HttpModel:
 def responses_calls(double: Any, about: str) -> None:
     double.reply(
         of_responses.thought(f"A thought on {about}."),
-        of_responses.said(f"I look at {about}.", phase="commentary"),
+        of_responses.text_item(f"I look at {about}.", phase="commentary"),
         of_responses.called("look", path=about),
         of_responses.thought(),
         of_responses.called("ls", path=about),
@@ -84,7 +84,7 @@ def responses_calls(double: Any, about: str) -> None:
 
 
 def responses_ends(double: Any, about: str) -> None:
-    end = of_responses.said(f"That was {about}.", phase="final_answer")
+    end = of_responses.text_item(f"That was {about}.", phase="final_answer")
     double.reply(of_responses.thought(f"Enough of {about}."), end)
 
 

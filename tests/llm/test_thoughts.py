@@ -19,8 +19,8 @@ from crow.core.ports import LLM
 from crow.core.validation import fits
 from crow.extensions import PersistenceHook
 from crow.llm import ChatCompletions
-from crow.llm.chat.opaque import EXTRA, NAMES, Opaque
-from crow.llm.naming import resolve
+from crow.llm.chat.reasoning_fields import EXTRA, NAMES, ReasoningFields
+from crow.llm.model_names import resolve
 from crow.testing import Endpoint
 from crow.testing.endpoint import Received, Response, answer, delta, respond, stream
 
@@ -281,7 +281,7 @@ JSON_TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_si
 
 @given(st.lists(st.tuples(st.sampled_from([0, 1]), JSON_TEXT), min_size=1, max_size=12))
 def test_details_keep_their_order_and_lose_no_text(pieces: list[tuple[int, str]]):
-    opaque = Opaque()
+    opaque = ReasoningFields()
     for index, text in pieces:
         opaque.take({"reasoning_details": [{"type": "reasoning.text", "index": index, "text": text}]})  # fmt: skip
     details = opaque.fields["reasoning_details"]

@@ -11,8 +11,8 @@ import pytest
 from tests.files import write
 
 from crow.annotations.options import documented, options_of
-from crow.app import build, complaints
-from crow.cli.setting import Row, rows
+from crow.app import build, startup_warnings
+from crow.cli.setting_rows import Row, rows
 from crow.core.errors import ExtensionError
 from crow.entry_points import entry_points
 from crow.project.trust import trust
@@ -118,7 +118,7 @@ def test_what_does_not_fit_is_named_with_its_file_and_the_rest_applies(
     assert complaint in line
     assert settings.model == "mine"
     agent = build(settings, cwd=project, env={})
-    assert list(complaints(settings, agent)) == [line]
+    assert list(startup_warnings(settings, agent)) == [line]
     assert name in agent.extensions
 
 
@@ -243,7 +243,7 @@ def test_the_options_of_a_file_are_checked_when_it_is_used(home: Path, project: 
     path = write(home / ".crow/settings.json", {"extensions": {"sky": {"days": 0, "place": "X"}}})
     settings = load(project, managed=())
     agent = build(settings, cwd=project, env={})
-    [line] = complaints(settings, agent)
+    [line] = startup_warnings(settings, agent)
     assert line == f"{path}: 'extensions.sky.days' must be at least 1, not 0"
     used = next(thing for name, thing in agent.extensions.items() if name.startswith("sky"))
     assert (used.place, used.days) == ("X", 1)

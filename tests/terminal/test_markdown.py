@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.properties import examples
 
-from crow.terminal.answer import Answer, Thought
+from crow.terminal.answer import AnswerText, Thought
 from crow.terminal.markdown import Block, Code, Fence, FenceEnd, Piece, Splitter
 from crow.terminal.palette import Palette, plain
 from crow.terminal.rendering import lines_of
@@ -107,7 +107,7 @@ def test_an_endless_paragraph_is_final_after_a_while() -> None:
 
 def shown(text: str, width: int = 40, size: int = 7, *, colours: bool = True) -> list[str]:
     """The lines that a text leaves, which came in pieces and was drawn at each."""
-    answer = Answer(Palette(colours=colours))
+    answer = AnswerText(Palette(colours=colours))
     lines: list[str] = []
     for start in range(0, len(text), size):
         answer.take(text[start : start + size])
@@ -197,7 +197,7 @@ WORDS = [
 
 def final_rows(text: str, width: int = 60) -> tuple[list[str], list[str], int]:
     """The rows that are final before the end, those that come then, and the most that were open."""
-    answer = Answer(Palette())
+    answer = AnswerText(Palette())
     early: list[str] = []
     most = 0
     for start in range(0, len(text), 150):

@@ -12,18 +12,18 @@ from prompt_toolkit.document import Document
 from crow.core.events import UsageReported
 from crow.core.ports import ALLOW_ONCE, REJECT_ONCE, Option, PermissionRequest, Question
 from crow.core.tools import Call, Diff
-from crow.terminal.answer import OPEN, Answer
+from crow.terminal.answer import OPEN, AnswerText
 from crow.terminal.completion import PromptCompleter, ranked
 from crow.terminal.conversation import Offered
 from crow.terminal.editor import Editor
 from crow.terminal.outbox import Outbox
 from crow.terminal.output import notification
 from crow.terminal.palette import Palette, plain, trimmed
+from crow.terminal.progress_line import ProgressLine, lasted, short
 from crow.terminal.question import HINT, Asked, PermissionAsked, QuestionAsked
 from crow.terminal.questions import Questions
 from crow.terminal.screen import rows_above
 from crow.terminal.status import Status, branch_of
-from crow.terminal.working import Working, lasted, short
 
 PLAIN = Palette(colours=False)
 LONG = "\n".join(f"line {n}" for n in range(200))
@@ -294,7 +294,7 @@ def test_the_status_drops_what_does_not_fit_from_the_right() -> None:
 
 
 def test_the_working_line_fits_and_counts() -> None:
-    working = Working()
+    working = ProgressLine()
     working.doing = "Running " + "x" * 90
     working.report({"input_tokens": 3100, "output_tokens": 400})
     working.hear("word" * 20)
@@ -437,7 +437,7 @@ async def test_an_answer_holds_for_the_session() -> None:
 
 
 def test_of_a_paragraph_without_an_end_only_its_end_is_drawn_until_it_is_final() -> None:
-    answer = Answer(Palette(), "m")
+    answer = AnswerText(Palette(), "m")
     words = [f"word{number}" for number in range(3000)]
     answer.take(" ".join(words))
     live = [plain(line) for line in answer.live(80, 0.0)]

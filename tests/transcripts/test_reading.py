@@ -18,7 +18,7 @@ from crow.core.history import flaw
 from crow.extensions import PersistenceHook
 from crow.testing import ScriptedModel
 from crow.transcripts import Transcript, UnknownTranscriptError, read
-from crow.transcripts.moving import moved
+from crow.transcripts.relocation import moved
 from crow.view.document import document
 
 

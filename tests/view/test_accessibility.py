@@ -19,8 +19,8 @@ from tests.npm import programs
 from tests.view.conftest import browser
 
 from crow.view.document import document
+from crow.view.markdown import dressed
 from crow.view.server import TYPES, asset
-from crow.view.words import dressed
 
 pytestmark = [pytest.mark.slow, pytest.mark.node]
 

@@ -10,7 +10,7 @@ from tests.view.conftest import session_of
 
 from crow.view.document import document
 from crow.view.export import without_secrets
-from crow.view.words import html
+from crow.view.markdown import html
 
 
 def calls(made: dict[str, Any]) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from crow.extensions import PersistenceHook
 from crow.testing import ScriptedModel, call
 from crow.view.document import document
 from crow.view.export import page_of
-from crow.view.words import dressed
+from crow.view.markdown import dressed
 
 pytestmark = pytest.mark.slow
 

@@ -15,8 +15,8 @@ from tests.view.conftest import dom, session_of
 
 from crow.view.document import document
 from crow.view.export import page_of, without_secrets
+from crow.view.markdown import dressed
 from crow.view.server import Server
-from crow.view.words import dressed
 
 pytestmark = pytest.mark.slow
 

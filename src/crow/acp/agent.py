@@ -40,7 +40,7 @@ from crow.acp.mcp_servers import McpServers
 from crow.acp.prompts import is_command
 from crow.acp.providers import Providers
 from crow.acp.session_access import PEN, SessionAccess, SoleClient, is_taken_over
-from crow.acp.stored import StoredSessions
+from crow.acp.stored_sessions import StoredSessions
 from crow.acp.trace_context import note_trace
 from crow.acp.turn import answer, explain, is_unconfigured, title_of
 from crow.acp.versions import Version, version_spoken
@@ -267,7 +267,7 @@ class AcpAgent:
         if wants_pen:
             self.access.take(session, editor)
         if not self.access.has(session, editor):
-            raise in_use(self.access.told(session, editor))
+            raise in_use(self.access.refusal(session, editor))
         return session, editor
 
     async def stored(
@@ -316,9 +316,9 @@ class AcpAgent:
                 editor.post(editor.projection.commands())
             session.spawn(self._look_for_models())
             if editor.goes_on and self.access.has(session, editor):
-                from crow.acp.go_on import go_on
+                from crow.acp.resume_turn import resume_turn
 
-                going = asyncio.create_task(go_on(self.agent, session, editor))
+                going = asyncio.create_task(resume_turn(self.agent, session, editor))
                 self.connection.tasks.add(going)
                 going.add_done_callback(self.connection.tasks.discard)
 
@@ -342,7 +342,7 @@ class AcpAgent:
         """Cancel what runs in a session, and let go of it; not of one that another client uses."""
         editor = self._editors.get(session.id)
         if self.access.is_taken(session, editor):
-            raise in_use(self.access.told(session, editor))
+            raise in_use(self.access.refusal(session, editor))
         self.agent.cancel(session)
         turns = self.turns.pop(session.id, None)
         if turns:

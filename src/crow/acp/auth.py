@@ -78,7 +78,7 @@ class Authentication:
 
 def needs_no_key(model: str) -> bool:
     """True for the rehearsal, and for models of servers on this machine."""
-    from crow.llm.naming import REHEARSAL
+    from crow.llm.model_names import REHEARSAL
     from crow.llm.presets import PRESETS
 
     preset = PRESETS.get(model.partition("/")[0])

@@ -1,4 +1,4 @@
-"""What a client announced that it can do; whatever it did not announce is not asked of it."""
+"""The capabilities of a client, as it announced them; it is asked for nothing else."""
 
 from __future__ import annotations
 

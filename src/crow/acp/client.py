@@ -189,7 +189,7 @@ class AcpClient:
         if subagent is None:
             self.tell(self._updates(session_id, event))
             return
-        for told_of, update in subagent.told(event):
+        for told_of, update in subagent.updates_for(event):
             self._connection.post(told_of, update)
 
     def has_client_of(self, other: AcpClient) -> bool:

@@ -1,4 +1,4 @@
-"""What the client lends to tools: the files that its user sees, and its terminals."""
+"""The files and terminals of a client, lent to tools: files as its user sees them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user can choose in a session: its mode, its model, and how hard that thinks."""
+"""The options that a user can set in a session: its mode, its model, and how hard that thinks."""
 
 from __future__ import annotations
 

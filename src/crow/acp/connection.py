@@ -41,7 +41,7 @@ class Result(dict[str, Any]):
 
 
 class Transport(Protocol):
-    """Where a client's messages come from: a `crow.acp.stdio.StdioTransport`, for instance.
+    """The way of a client's messages: a `crow.acp.stdio.StdioTransport`, for instance.
 
     ``initialize`` is answered there, with what is on ``offer``; ``hello`` are its parameters.
     """

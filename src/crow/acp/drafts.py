@@ -46,7 +46,7 @@ class SetModel(OfSession):
 
 
 class Archived(TypedDict):
-    """What ``session/list`` may be asked beside."""
+    """A field of ``session/list``: whether archived sessions are wanted."""
 
     archived: NotRequired[str]
 
@@ -59,6 +59,6 @@ class SystemPrompt(TypedDict):
 
 
 class Prompted(TypedDict):
-    """What requests that open a session may have beside."""
+    """A field of requests that open a session: the client's system prompt."""
 
     systemPrompt: NotRequired[SystemPrompt]

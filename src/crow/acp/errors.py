@@ -21,7 +21,7 @@ REFUSED = ("denied", "not permitted", "not allowed", "forbidden", "refused", "re
 
 
 class Refusal(Exception):  # noqa: N818 - it says no, and that is the answer
-    """Why a request is answered with an error; ``data`` goes along with it."""
+    """The reason why a request is answered with an error; ``data`` goes along with it."""
 
     def __init__(self, code: int, text: str, **data: Any) -> None:
         super().__init__(text)

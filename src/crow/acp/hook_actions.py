@@ -1,4 +1,4 @@
-"""What hooks did to a tool call, in the words of an editor's log."""
+"""The actions of hooks on a tool call, in the words of an editor's log."""
 
 from __future__ import annotations
 

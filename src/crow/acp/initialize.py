@@ -1,4 +1,4 @@
-"""What an agent offers its clients, and the answer to ``initialize``.
+"""The answer to ``initialize``: the agent's capabilities.
 
 Made by hand: it must not wait for any library.
 """
@@ -34,7 +34,7 @@ TERMINAL_AUTH = "terminal-auth"
 
 
 class AgentCapabilities:
-    """What an agent can do that not every agent can.
+    """Capabilities of an agent that not every agent has.
 
     ``store``: sessions outlive the process. ``image``, ``audio``: what prompts may hold. ``mcp``:
     servers that the client names are used. ``archive``: sessions can be put away. ``prompted``: a

@@ -23,7 +23,7 @@ _MISSING = object()
 
 
 class Oversized:
-    """What is left of a line that was too long: its beginning and its end."""
+    """The rest of a line that was too long: its beginning and its end."""
 
     __slots__ = ("head", "tail")
 

@@ -1,4 +1,4 @@
-"""How much a message to a client may carry: clients close a connection over a frame of 1 MiB.
+"""Limits on the size of a message to a client: clients close over a frame of 1 MiB.
 
 What is cut says so, and the whole stays where it lies: in the file, or in the result for the model.
 """

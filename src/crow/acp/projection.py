@@ -57,7 +57,7 @@ class PermissionQuestion:
 
 
 class Projection:
-    """What a client is told and asked of one session, or of a sub-agent's work in it.
+    """The updates and questions of one session for a client, or of a sub-agent's work in it.
 
     ``prompts`` are the ones that the client waits for, ``calls`` are open.
     """

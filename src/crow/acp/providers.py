@@ -11,7 +11,7 @@ from crow.core.agent import Agent
 
 
 class Providers:
-    """What a client says of an agent's providers, for as long as the process lives.
+    """Providers as a client routes them, for as long as the process lives.
 
     Requests that are being answered end where they began, the next ones go where the client wants.
     Methods raise `Refusal`.

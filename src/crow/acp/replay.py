@@ -48,7 +48,7 @@ async def replay(agent: Agent, session: Session) -> AsyncIterator[Event]:
     """
     store = agent.store
     is_told = isinstance(store, ReplayStore)
-    events = await store.replay(session.id) if is_told else told(agent, session)
+    events = await store.replay(session.id) if is_told else history_events(agent, session)
     for event in without_made_up_ends(session, list(events)):
         yield _shown(agent, session, event)
     if session.title:
@@ -106,7 +106,7 @@ def _shown(agent: Agent, session: Session, event: Event) -> Event:
             return event
 
 
-def told(agent: Agent, session: Session) -> Iterator[Event]:
+def history_events(agent: Agent, session: Session) -> Iterator[Event]:
     """The history as events; injected context is not shown."""
     answers = {m.get("tool_call_id"): m.get("content") for m in session.messages}
     for index, message in enumerate(session.messages):

@@ -19,7 +19,7 @@ Build = Callable[[str], Message]
 
 
 class MessageSink(Protocol):
-    """Where messages for a client go: a `SendQueue`, or several behind one front."""
+    """A sink for messages to a client: a `SendQueue`, or several behind one front."""
 
     @property
     def has_room(self) -> bool: ...

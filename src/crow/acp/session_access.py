@@ -1,4 +1,4 @@
-"""Whose a session is: of the one client there is, or of whichever of many has it at the moment."""
+"""Access to a session: for the one client there is, or whichever of many has it at the moment."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SessionAccess(Protocol):
         """True where another client has the pen."""
         ...
 
-    def told(self, session: Session, editor: AcpClient | None) -> str:
+    def refusal(self, session: Session, editor: AcpClient | None) -> str:
         """What a client is told that has not got the pen."""
         ...
 
@@ -72,7 +72,7 @@ class SoleClient:
         del session, editor
         return False
 
-    def told(self, session: Session, editor: AcpClient | None) -> str:
+    def refusal(self, session: Session, editor: AcpClient | None) -> str:
         """There is nothing to tell."""
         del session, editor
         return ""

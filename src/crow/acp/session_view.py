@@ -12,7 +12,7 @@ from crow.core.session import Session
 
 @frozen
 class SessionView:
-    """What of a session is told, to whom, and how.
+    """A view of a session: what of it is told, to whom, and how.
 
     ``live``: it happens now, and not on an earlier day. ``subagent`` is the id of the sub-agent
     whose work in the session it is, and ``parent`` the call it works for, as the client knows that.

@@ -67,7 +67,7 @@ class Subagent:
         self._call = call
         self._is_known = False
 
-    def told(self, event: Event) -> list[Told]:
+    def updates_for(self, event: Event) -> list[Told]:
         """What the client is told of an event, the first time that there is somebody at all."""
         if not isinstance(event, SHOWN):
             return []

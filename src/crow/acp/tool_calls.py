@@ -35,7 +35,7 @@ CallKey = tuple[str, str]
 
 @frozen
 class ToolCallView:
-    """What the client knows of a call, by an id that is unique in its session."""
+    """A call as the client knows it, by an id that is unique in its session."""
 
     call_id: str
     name: str

@@ -1,4 +1,4 @@
-"""How far a turn is and how it ended, in the words of the protocol."""
+"""The state of a turn and its stop reason, in the words of the protocol."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def title_of(prompt: Content) -> str:
 
 
 class RunState:
-    """What the client was told last; telling it twice is not needed."""
+    """The state that the client was told last; telling it twice is not needed."""
 
     def __init__(self, *, busy: bool) -> None:
         self._told = "running" if busy else "idle"

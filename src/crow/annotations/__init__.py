@@ -1,1 +1,1 @@
-"""What type annotations and docstrings say: as JSON Schema, and in words."""
+"""Type annotations and docstrings, read: as JSON Schema, and in words."""

@@ -1,4 +1,4 @@
-"""What a type annotation cannot say of a parameter."""
+"""`Arg`: a description of a parameter, and limits that no type annotation can express."""
 
 from __future__ import annotations
 

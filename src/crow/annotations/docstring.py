@@ -1,4 +1,4 @@
-"""What a docstring says of a function: its purpose, and its parameters."""
+"""A function's docstring, parsed: its purpose, and its parameters."""
 
 from __future__ import annotations
 

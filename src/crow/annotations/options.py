@@ -1,4 +1,4 @@
-"""What an extension can be set to: the parameters of its class, as JSON Schema and in words."""
+"""The options of an extension: the parameters of its class, as JSON Schema and in words."""
 
 from __future__ import annotations
 

@@ -14,12 +14,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from crow.app.complaints import complaints
 from crow.app.composer import FOLDER, UNTRUSTED, Composer
-from crow.app.live import LiveSettings, live_of
+from crow.app.live_settings import LiveSettings, live_of
 from crow.app.models import keys_of, model_of, models_of, secrets_of
 from crow.app.rules import place_of, rules_of
 from crow.app.settings_updater import SettingsUpdater, export
+from crow.app.startup_warnings import startup_warnings
 from crow.core.agent import Agent, ChatClient
 from crow.core.catalog import Mode
 from crow.core.ports import LLM
@@ -29,11 +29,11 @@ from crow.settings import Settings, load
 __all__ = [
     "UNTRUSTED",
     "build",
-    "complaints",
     "export",
     "live_of",
     "place_of",
     "rules_of",
+    "startup_warnings",
 ]
 
 

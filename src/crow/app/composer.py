@@ -1,4 +1,4 @@
-"""What hangs on an agent by itself, in its fixed sequence, with the options that settings have."""
+"""The composer: it hangs extensions on an agent in a fixed sequence, with the settings' options."""
 
 from __future__ import annotations
 
@@ -12,7 +12,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from crow.app.loading import Kind, Source, Sources, files_in, find, in_a_line, load_file, things
+from crow.app.extension_loader import (
+    Kind,
+    Source,
+    Sources,
+    files_in,
+    find,
+    in_a_line,
+    load_file,
+    things,
+)
 from crow.app.models import fallback_models
 from crow.app.plugins import (
     brought_of,
@@ -148,7 +157,7 @@ class Composer:
         if own and cls is not None:
             own = self.read(cls, name, own)
         options_from = getattr(cls, "options_from", None)
-        return own if options_from is None else dict(options_from(self.told, own))
+        return own if options_from is None else dict(options_from(self.project_settings, own))
 
     def read(self, cls: type[Any], name: str, own: dict[str, Any]) -> dict[str, Any]:
         """Options as the class takes them, without those that do not fit; these are complained of.
@@ -168,7 +177,7 @@ class Composer:
         return options.read(fitting)
 
     @cached_property
-    def told(self) -> ProjectSettings:
+    def project_settings(self) -> ProjectSettings:
         """What extensions are told that ask."""
         settings = self.settings
         return ProjectSettings(
@@ -236,7 +245,7 @@ class Composer:
             name = path.stem
             off = name in self.disabled
             if any(each.source == str(path) and each.names for each in self.agent.found):
-                continue  # in use already: `Reloading` sees to what has changed
+                continue  # in use already: `ExtensionReloader` sees to what has changed
             names, error = (), None if trusted else UNTRUSTED
             if trusted and not off:
                 names, error = self.attempt_file(path, seal)

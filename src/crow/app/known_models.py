@@ -1,4 +1,4 @@
-"""Which models providers had the last time, for lists that are wanted before they are asked."""
+"""A cache of the models of providers, for lists that are wanted before they are asked."""
 
 from __future__ import annotations
 

@@ -42,14 +42,14 @@ def keys_of(settings: Settings) -> frozenset[str]:
 
 def secrets_of(settings: Settings) -> frozenset[str]:
     """What no output may show: stored keys, and keys, headers and servers' secrets of settings."""
-    from crow.llm.credentials import kept
+    from crow.llm.credentials import stored_providers
 
     tables = [settings.headers, *(each.get("headers") for each in settings.providers.values())]
     for server in settings.mcp_servers.values():
         tables += [server.get("headers"), server.get("env")]
     keys = [
         settings.api_key,
-        *kept(),
+        *stored_providers(),
         *(each.get("api_key") for each in settings.providers.values()),
     ]
     for table in filter(None, tables):
@@ -70,7 +70,7 @@ def models_of(
     client said of providers before.
     """
     from crow.llm import Routed, resolve
-    from crow.llm.naming import listed_name
+    from crow.llm.model_names import listed_name
 
     table = table_of(settings)
     if model := claude_model(settings, env):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crow.app.loading import in_a_line
+from crow.app.extension_loader import in_a_line
 from crow.app.rules import place_of
 from crow.project.home import state_directory
 from crow.project.plugins import MANIFEST, Plugin, PluginError, installed, is_plugin, listed, read
@@ -15,7 +15,7 @@ from crow.project.settings import HookFile, HookSettings, ServerPolicy
 from crow.settings import Settings, Source
 
 if TYPE_CHECKING:
-    from crow.project.elsewhere import Brought
+    from crow.project.other_agents import Brought
 
 FOLDER = Path(".crow", "plugins")
 KEPT = Path(".claude", "plugins", "data")
@@ -153,11 +153,11 @@ def brought_of(
     home, project = Path.home(), project or Path(settings.project or os.devnull)
     if not any(map(os.path.exists, _places_of_others(home, project))):
         return ()
-    from crow.project.elsewhere import Place, brought_along
+    from crow.project.other_agents import AgentFolders, brought_along
 
     wanted = [name for name in OTHERS if name in others_of(settings)]
     is_one = str(project) != os.devnull and project != home
-    place = Place(home, project if is_one else None)
+    place = AgentFolders(home, project if is_one else None)
     is_trusted = settings.trusted if trusted is None else trusted
     return brought_along(place, wanted, trusted=is_trusted)
 

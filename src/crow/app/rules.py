@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from crow.project.files import write_atomically
-from crow.project.settings import Rule, Rules
+from crow.project.settings import Rules, SettingsRule
 from crow.project.trust import is_trusted, scripts, trust
 from crow.settings import Entry, Settings
 
@@ -19,7 +19,7 @@ KEPT_RULES = Path(".claude", "settings.local.json")
 def rules_of(settings: Settings) -> Rules:
     """The permissions of the settings; of a file that could not be read every call is asked."""
     lists = settings.permissions
-    unknown = [Rule("*", text) for text in settings.unread]
+    unknown = [SettingsRule("*", text) for text in settings.unread]
     return Rules(
         tuple(map(_rule, lists.allow)),
         (*map(_rule, lists.ask), *unknown),
@@ -31,8 +31,8 @@ def rules_of(settings: Settings) -> Rules:
     )
 
 
-def _rule(entry: Entry) -> Rule:
-    return Rule(entry.text, str(entry.source), entry.source.root or None)
+def _rule(entry: Entry) -> SettingsRule:
+    return SettingsRule(entry.text, str(entry.source), entry.source.root or None)
 
 
 def scripts_run(settings: Settings) -> list[str]:

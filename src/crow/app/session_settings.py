@@ -1,4 +1,4 @@
-"""What holds in a session: its settings, as their files were when they were read last."""
+"""A session's settings, as their files were when they were read last."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAME = "settings"
 
 @mutable
 class SessionSettings:
-    """What holds in one session: its settings, how their files looked, and what was said of them.
+    """The settings of one session, how their files looked, and what was said of them.
 
     ``cwd`` is the directory that they were read for. ``would_run`` is how the project's files
     looked that are trusted or not as a whole, ``asking`` that the user is being asked about them.

@@ -1,4 +1,4 @@
-"""What settings say, brought to what hangs on an agent already, for a session or for the whole."""
+"""The updater: it brings changed settings to a session or to the whole agent."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from crow.app.complaints import of_extensions
 from crow.app.composer import UNTRUSTED, Composer, in_a_line
 from crow.app.models import MODEL, keys_of, models_of, secrets_of
+from crow.app.startup_warnings import of_extensions
 from crow.core.agent import Agent
 from crow.core.errors import CrowError
 from crow.core.extensions import make
@@ -25,7 +25,7 @@ CatchUp = Callable[[SessionContext], Awaitable[None]]
 
 @frozen
 class Applied:
-    """What came of other settings for a session.
+    """The result of other settings for a session.
 
     ``late`` tells extensions that are new to a session which has begun before; it may take as long
     as they do. ``broken`` are those that cannot be made so, by name, and why. ``unjudged`` says why

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from crow._version import __version__
-from crow.cli.habits import is_print, prompt_meant
+from crow.cli.claude_options import is_print, prompt_meant
 from crow.cli.options import declare_agent, load_agent
 from crow.cli.output import Output, hold
 from crow.cli.parser import COMMANDS, SAME, Help, Parser, UsageError, overview
@@ -24,7 +24,7 @@ from crow.project.home import settle_home
 __all__ = ["Output", "UsageError", "declare_agent", "load_agent"]
 
 DONE, FAILED, MISUSED, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
-MODULES = {"import": "moving"}
+MODULES = {"import": "migration"}
 """Of sub-commands whose name no module can have."""
 LATE = (100_000, 1, 2)
 """When garbage is collected: not during a start, whose objects all stay (80,000 of them)."""
@@ -107,7 +107,7 @@ def without_command(argv: list[str], out: Output) -> int:
 
 def is_for_run(word: str) -> bool:
     """True for an option with which a session begins, or begins elsewhere."""
-    from crow.cli.elsewhere import flag
+    from crow.cli.migration_hints import flag
 
     parser, name = Parser(), word.partition("=")[0]
     imported("run").declare(parser)
@@ -116,7 +116,7 @@ def is_for_run(word: str) -> bool:
 
 def overview_of_all() -> Parser:
     """The parser of ``crow`` without a sub-command, for somebody who reads what there is."""
-    from crow.cli.installed import left_out, summaries
+    from crow.cli.extension_commands import left_out, summaries
 
     return overview(summaries(), left_out())
 
@@ -136,6 +136,6 @@ def imported(name: str) -> Any:
     """The module of a sub-command. Raises `UsageError` where there is none of this name."""
     if name in (*COMMANDS, "chat"):
         return import_module(f"crow.cli.{MODULES.get(name, name)}")
-    from crow.cli.installed import command_of
+    from crow.cli.extension_commands import command_of
 
     return command_of(name)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def declare(parser: Parser) -> None:
     """The options of ``crow acp``."""
-    from crow.cli.listening import declare_listening
+    from crow.cli.acp_listen import declare_listening
     from crow.cli.options import declare_agent, seconds
 
     declare_agent(parser)
@@ -64,7 +64,7 @@ def main(options: argparse.Namespace, out: Output) -> int:
     if options.command:
         raise UsageError(f"{options.command[0]!r} is no option; an agent's command is for --proxy")
     if options.listen is not None:
-        from crow.cli.listening import listen
+        from crow.cli.acp_listen import listen
 
         return listen(options, lambda: build(options, out), offer_of(options), out)
     if (options.token, options.token_file, options.node_url) != (None, None, None):
@@ -96,7 +96,7 @@ def offer_of(options: argparse.Namespace) -> AgentCapabilities:
     model = options.model or os.environ.get("CROW_MODEL")
     if not model:
         return AgentCapabilities(**known)
-    from crow.llm.naming import info_named
+    from crow.llm.model_names import info_named
 
     taken = info_named(model).inputs
     return AgentCapabilities(**known, image="image" in taken, audio="audio" in taken)
@@ -131,13 +131,13 @@ def build(options: argparse.Namespace, out: Output) -> Agent:
 
     Each session tells its user what there is to complain of in its own project.
     """
-    from crow.app import complaints
+    from crow.app import startup_warnings
     from crow.cli.options import agent_of, refuse_unread, settings_of
 
     settings = settings_of(options)
     if options.proxy:
         refuse_unread(settings)
     agent = agent_of(options, settings)
-    for text in complaints(settings, agent):
+    for text in startup_warnings(settings, agent):
         out.error(text)
     return agent

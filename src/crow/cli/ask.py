@@ -102,9 +102,9 @@ class Asker:
             out.line(f"    {line}")
         if len(lines) > SHOWN_LINES:
             out.line(f"    … and {len(lines) - SHOWN_LINES} more lines", "dim")
-        from crow.cli.proposal import proposal
+        from crow.cli.call_preview import preview
 
-        for line, styles in proposal(request):
+        for line, styles in preview(request):
             out.raw(f"    {out.styled(line, *styles)}")
 
     async def _choose(self, request: PermissionRequest) -> str | None:

@@ -17,11 +17,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crow.cli.answering import CUT_OFF, INTERRUPTED, SUCCESSES, idle
 from crow.cli.ask import leaves
-from crow.cli.conversing import Conversing, held, model_of, offer_leaving
-from crow.cli.extras import Extras
-from crow.cli.opening import CHOOSE, check_session, declare_session, session_of
+from crow.cli.extension_widgets import ExtensionWidgets
+from crow.cli.line_client import counted
+from crow.cli.memory import is_to_remember, remember
 from crow.cli.options import (
     agent_of,
     declare_agent,
@@ -35,14 +34,15 @@ from crow.cli.options import (
 )
 from crow.cli.output import Output
 from crow.cli.parser import Parser
-from crow.cli.remembering import is_to_remember, remember
-from crow.cli.view import counted
+from crow.cli.prompt_run import CUT_OFF, INTERRUPTED, SUCCESSES, idle
+from crow.cli.session_control import SessionControl, held, model_of, offer_leaving
+from crow.cli.session_options import CHOOSE, check_session, declare_session, session_of
 from crow.core.ports import Question
 from crow.keys import INITIAL_PROMPT
 from crow.project.home import from_home, state_directory
 
 if TYPE_CHECKING:
-    from crow.cli.desk import Desk
+    from crow.cli.session_commands import ScreenCommands
     from crow.core.agent import Agent
     from crow.core.session import Reply, Session
     from crow.settings import Settings
@@ -98,10 +98,10 @@ def typed_ahead() -> Generator[str]:
 async def chat(options: argparse.Namespace, out: Output, typed: str = "") -> int:
     """Answer prompt after prompt."""
     if is_plain(options):
-        from crow.cli import plain
+        from crow.cli import plain_chat
 
         settings, agent = prepared(options, out)
-        await plain.talk(agent, options, settings, out)
+        await plain_chat.chat(agent, options, settings, out)
         return 0
     talk = Talk(options, out)
     talk.terminal.type(typed)
@@ -199,18 +199,18 @@ class Talk:
 
     async def _answer_all(self, tab: Tab, session: Session) -> None:
         """Answer prompt after prompt, until the person leaves."""
-        desk = self._desk(tab, session)
+        commands = self._screen_commands(tab, session)
         while (prompt := await tab.next_prompt()) is not None:
             if leaves(prompt.strip()):
                 await self._leave(tab)
-            elif not await desk.obey(prompt):
-                await self._answer(tab, desk.session, prompt)
-        await self.agent.close_session(desk.session, "prompt_input_exit")
+            elif not await commands.obey(prompt):
+                await self._answer(tab, commands.session, prompt)
+        await self.agent.close_session(commands.session, "prompt_input_exit")
         if len(self.terminal.tabs) == 1 or self.terminal.is_left:
-            self._left.append(desk.session.id)
+            self._left.append(commands.session.id)
             return
         self.terminal.close(tab)
-        self.terminal.front.tell(f"closed; crow --resume {desk.session.id[:8]} goes on with it")
+        self.terminal.front.tell(f"closed; crow --resume {commands.session.id[:8]} goes on with it")
 
     async def _leave(self, tab: Tab) -> None:
         """End the talk, unless that would stop what the person wants to go on."""
@@ -219,37 +219,39 @@ class Talk:
         if not others or await tab.ask("", Question(asked, "confirm")):
             self.terminal.end()
 
-    def _desk(self, tab: Tab, session: Session) -> Desk:
+    def _screen_commands(self, tab: Tab, session: Session) -> ScreenCommands:
         """What the person can do with sessions."""
-        from crow.cli.desk import DESK, Desk, Own
+        from crow.cli.session_commands import SCREEN_COMMANDS, LocalCommand, ScreenCommands
 
         async def shows(another: Session, tells: bool) -> None:
-            conversing = attach(tab, self.agent, another, self.settings)
+            control = attach(tab, self.agent, another, self.settings)
             if tells:
                 await self._replay(tab, another)
-            another.spawn(conversing.list_files())
+            another.spawn(control.list_files())
 
-        desk = Desk(self.agent, session, tab, shows)
+        commands = ScreenCommands(self.agent, session, tab, shows)
         begins = "Begin another session beside this one"
-        desk.offer({**DESK, "new": Own(begins, self._new, "[PROMPT]", at_once=True)})
+        commands.offer(
+            {**SCREEN_COMMANDS, "new": LocalCommand(begins, self._new, "[PROMPT]", at_once=True)}
+        )
 
         def takes_at_once(text: str) -> bool:
-            own = desk.meant(text)
+            own = commands.meant(text)
             if own is None or not own.at_once:
                 return False
-            self._start(desk.obey(text))
+            self._start(commands.obey(text))
             return True
 
         tab.takes_at_once = takes_at_once
-        return desk
+        return commands
 
-    async def _new(self, desk: Desk, prompt: str) -> None:
+    async def _new(self, commands: ScreenCommands, prompt: str) -> None:
         """Begin another session, whose tab is in front then."""
-        tab = self.terminal.open(desk.session.cwd)
-        session = await self.agent.new_session(desk.session.cwd, client=tab)
-        session.model = desk.session.model
-        conversing = attach(tab, self.agent, session, self.settings)
-        session.spawn(conversing.list_files())
+        tab = self.terminal.open(commands.session.cwd)
+        session = await self.agent.new_session(commands.session.cwd, client=tab)
+        session.model = commands.session.model
+        control = attach(tab, self.agent, session, self.settings)
+        session.spawn(control.list_files())
         if prompt:
             begin_with(tab, prompt)
         if len(self.terminal.tabs) == 2:  # once known, it is
@@ -261,20 +263,20 @@ class Talk:
         """Let the person choose which session to go on with, if they want to; else a new one."""
         if self.options.resume != CHOOSE:
             return
-        from crow.cli.choosing import choose_session
-        from crow.cli.stored import stored
+        from crow.cli.pickers import choose_session
+        from crow.cli.session_lookup import store_of
 
         cwd = str(directory(self.options))
-        self.options.resume = await choose_session(stored(self.agent), cwd, tab)
+        self.options.resume = await choose_session(store_of(self.agent), cwd, tab)
 
     async def _begin(self, tab: Tab, session: Session) -> None:
         """Show what there is, and let keys reach the session."""
         from crow._version import __version__
 
-        conversing = attach(tab, self.agent, session, self.settings)
+        control = attach(tab, self.agent, session, self.settings)
         offer_leaving(self.agent, session)
         tab.tell(f"crow {__version__} in {from_home(session.cwd)}; / lists commands, Ctrl-D leaves")
-        session.spawn(conversing.list_files())
+        session.spawn(control.list_files())
         if self.options.resume or self.options.latest:
             await self._replay(tab, session)
 
@@ -298,20 +300,20 @@ class Talk:
 
     async def _answer(self, tab: Tab, session: Session, prompt: str) -> None:
         """Work on one prompt."""
-        conversing = tab.conversation
-        assert isinstance(conversing, Conversing)
-        reply = await work(conversing, tab, prompt)
+        control = tab.conversation
+        assert isinstance(control, SessionControl)
+        reply = await work(control, tab, prompt)
         if reply is not None:
             conclude(tab, reply)
-            session.spawn(conversing.list_files())
+            session.spawn(control.list_files())
 
     def _commands(self) -> Sequence[Offered]:
-        conversing = self.terminal.front.conversation
-        return conversing.commands() if conversing is not None else ()
+        control = self.terminal.front.conversation
+        return control.commands() if control is not None else ()
 
     def _files(self) -> Sequence[str]:
-        conversing = self.terminal.front.conversation
-        return conversing.listed if conversing is not None else ()
+        control = self.terminal.front.conversation
+        return control.listed if control is not None else ()
 
 
 def begin_with(tab: Tab, prompt: str) -> None:
@@ -332,17 +334,17 @@ def conclude(tab: Tab, reply: Reply) -> None:
 
 def adopt(terminal: Terminal, settings: Settings, out: Output) -> None:
     """Have the terminal look and listen as the settings want it."""
-    from crow.terminal import wishes
+    from crow.terminal import preferences
 
-    for text in wishes.adopt(terminal, settings.terminal):
+    for text in preferences.apply_settings(terminal, settings.terminal):
         out.error(text)
 
 
-def attach(tab: Tab, agent: Agent, session: Session, settings: Settings) -> Conversing:
+def attach(tab: Tab, agent: Agent, session: Session, settings: Settings) -> SessionControl:
     """Let the tab's keys reach the session, and its last line tell of that."""
     from crow.terminal.status import Status, branch_of
 
-    conversing = tab.conversation = Conversing(agent, session)
+    control = tab.conversation = SessionControl(agent, session)
     transcript = tab.transcript
     transcript.session_id, transcript.cwd, transcript.plan = session.id, session.cwd, ()
     branch = branch_of(Path(session.cwd))
@@ -353,31 +355,31 @@ def attach(tab: Tab, agent: Agent, session: Session, settings: Settings) -> Conv
         tab.refresh()
 
     session.spawn(look())
-    extras = Extras(agent, session, tab)
+    extras = ExtensionWidgets(agent, session, tab)
     tab.use(extras)
     extras.bind()
     if settings.status_line:
         from crow.cli.status_line import StatusLine
 
         StatusLine(settings.status_line, agent, session, tab).start()
-    return conversing
+    return control
 
 
-async def work(conversing: Conversing, tab: Tab, prompt: str) -> Reply | None:
+async def work(control: SessionControl, tab: Tab, prompt: str) -> Reply | None:
     """Work on one prompt to its end; None where that was a command of the person's own."""
-    session = conversing.session
+    session = control.session
     tab.begin(prompt)
     if prompt.startswith("!"):
-        await conversing.run_command(prompt[1:].strip(), tab)
+        await control.run_command(prompt[1:].strip(), tab)
         tab.finish()
         return None
     if is_to_remember(prompt):
-        await remember(conversing, tab, prompt)
+        await remember(control, tab, prompt)
         tab.finish()
         return None
-    content = conversing.content_of(prompt, tab.tell)
+    content = control.content_of(prompt, tab.tell)
     tab.transcript.show(content)
-    reply = await conversing.agent.prompt(session, content)
+    reply = await control.agent.prompt(session, content)
     await idle(session)
     tab.transcript.cwd = session.cwd
     tab.finish(interrupted=reply.stop_reason == "cancelled")

@@ -38,7 +38,7 @@ def main(options: argparse.Namespace, out: Output) -> int:
 def whole() -> Parser:
     """All commands with their options, in one parser: for shells, and for the manual page."""
     from crow.cli import chat, imported
-    from crow.cli.installed import summaries
+    from crow.cli.extension_commands import summaries
 
     parser = Parser(
         prog="crow",

@@ -1,4 +1,4 @@
-"""What is set here, and the file that it came from; with --all the defaults, too.
+"""Effective settings and the file that each came from; with --all the defaults, too.
 
 Files, the stronger later: ~/.claude/settings.json, ~/.crow/settings.json (or .toml), the project's
 .claude/ and .crow/settings.json, .claude/ and .crow/settings.local.json, --settings FILE, options,
@@ -22,7 +22,7 @@ from crow.text import one_line
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from crow.cli.setting import Row
+    from crow.cli.setting_rows import Row
     from crow.settings import Settings
 
 ALWAYS = ("model", "permissions.defaultMode")
@@ -62,7 +62,7 @@ def _refused(settings: Settings, options: argparse.Namespace) -> dict[str, str]:
     if settings.extensions.keys() <= {point.name for point in entry_points()}:
         return {}
     from crow.cli.ext import tried
-    from crow.cli.setting import refused_by
+    from crow.cli.setting_rows import refused_by
 
     return refused_by(tried(options, settings), settings)
 
@@ -71,7 +71,7 @@ def show_rows(
     settings: Settings, refused: Mapping[str, str], options: argparse.Namespace, out: Output
 ) -> None:
     """Show what is asked for of the settings: for people what is set, for programs all."""
-    from crow.cli.setting import rows
+    from crow.cli.setting_rows import rows
 
     found = list(rows(settings, refused=refused))
     is_whole = options.all or (options.json and not options.set)
@@ -94,7 +94,7 @@ def show_rows(
 def show_brought(settings: Settings, options: argparse.Namespace, out: Output) -> None:
     """Show what is read where other agents have it, and the file that each thing is in."""
     from crow.app.plugins import brought_of
-    from crow.cli.setting import UNTRUSTED, Row
+    from crow.cli.setting_rows import UNTRUSTED, Row
 
     used = brought_of(settings)
     for each in brought_of(settings, trusted=True):

@@ -1,4 +1,4 @@
-"""What each editor needs to start Crow: one table, which `docs/editors.md` shows as well."""
+"""The editors and the setup that each needs: one table, which `docs/editors.md` shows as well."""
 
 from __future__ import annotations
 

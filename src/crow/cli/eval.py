@@ -20,13 +20,13 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, cast
 
 from crow._version import __version__
-from crow.cli.answering import idle
 from crow.cli.explain import ORDER, Called, calls_of, table
 from crow.cli.interrupt import run_async
 from crow.cli.options import agent_of, declare_agent, settings_of, tell_problems
 from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such
-from crow.cli.stored import able, stored, whole_id
+from crow.cli.prompt_run import idle
+from crow.cli.session_lookup import store_method, store_of, whole_id
 from crow.core.errors import CrowError, ModelError
 from crow.core.events import TextDelta
 from crow.core.messages import is_prompt
@@ -81,8 +81,8 @@ async def record(options: argparse.Namespace, out: Output) -> int:
         raise UsageError(f"there is no directory {options.files!r}: --files takes one that exists")
     agent = agent_of(options, settings_of(options))
     async with agent:
-        store = stored(agent)
-        lines = await able(store, "export")(await whole_id(store, session))
+        store = store_of(agent)
+        lines = await store_method(store, "export")(await whole_id(store, session))
         steps = list(steps_of(lines.splitlines()))
     cwd = json.loads(lines.partition("\n")[0])["cwd"]
     steps[0]["files"] = given(Path(options.files)) if options.files else {}
@@ -105,7 +105,7 @@ def run(path: Path, options: argparse.Namespace, out: Output) -> int:
     else:
         out.line(f"differs  {path}:{wrong[0]}", "red")
         for word, step in zip(("recorded", "now"), wrong[1:], strict=True):
-            out.line(f"  {word + ':':9} {told(step)}")
+            out.line(f"  {word + ':':9} {step_line(step)}")
     return int(bool(wrong) and not options.update)
 
 
@@ -309,7 +309,7 @@ async def play_in(
             if reply.error is not None:
                 out.error(reply.detail)
             await idle(session)
-        lines = await able(stored(agent), "export")(session.id)
+        lines = await store_method(store_of(agent), "export")(session.id)
     return lines.splitlines(), stop
 
 
@@ -340,7 +340,7 @@ def compared(step: Step | None) -> Step | None:
     return {"kind": step["kind"], "calls": step.get("calls")}
 
 
-def told(step: Step | None) -> str:
+def step_line(step: Step | None) -> str:
     """A step in a line."""
     if step is None:
         return "nothing more"

@@ -1,4 +1,4 @@
-"""What hooks did to the calls of a stored session: ``crow hooks explain [SESSION] [CALL]``."""
+"""Hooks and what they did to a stored session's calls: ``crow hooks explain [SESSION] [CALL]``."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from crow.cli.handlers import handlers_of, where
+from crow.cli.hook_sources import handlers_of, where
 from crow.cli.interrupt import run_async
 from crow.cli.options import directory
 from crow.cli.output import Output
 from crow.cli.parser import UsageError
-from crow.cli.stored import able, stored, whole_id
+from crow.cli.session_lookup import store_method, store_of, whole_id
 from crow.core.agent import Agent
 from crow.core.errors import SessionError
 from crow.core.session import Store
@@ -54,13 +54,13 @@ class Called:
         """Who had the last word, and why."""
         judged = [each for each in self.records if verdict_of(each)]
         last = max(judged, key=strictness, default=None)
-        return f"{last['owner']}: {said(last)}" if last else ""
+        return f"{last['owner']}: {record_text(last)}" if last else ""
 
     @property
     def did(self) -> Iterator[str]:
         """What hooks did to it, a line each: what they changed, and who had the last word."""
         changed = [each for each in self.records if each.get("changed") or stood_in(each)]
-        told = [f"{each['owner']}: {said(each)}" for each in changed]
+        told = [f"{each['owner']}: {record_text(each)}" for each in changed]
         yield from dict.fromkeys(filter(None, [*told, self.decided]))
 
     def described(self) -> dict[str, Any]:
@@ -92,11 +92,11 @@ def strictness(record: dict[str, Any]) -> tuple[bool, int]:
     return record["event"] == "on_permission", ORDER.index(verdict_of(record))
 
 
-def said(record: dict[str, Any]) -> str:
+def record_text(record: dict[str, Any]) -> str:
     """What a hook did, in words."""
     words = [f"failed: {record['error']}"] if record.get("error") else []
     whose = stood_in(record)
-    text = f"answered in the {whose}'s place" if whose else answered(record.get("answer"))
+    text = f"answered in the {whose}'s place" if whose else answer_text(record.get("answer"))
     words += [text] if text and not (words and text == "non_blocking_error") else []
     for name, value in record.get("changed", {}).items():
         now = "" if value is None else f" to {json.dumps(value, ensure_ascii=False)}"
@@ -113,7 +113,7 @@ def stood_in(record: dict[str, Any]) -> str:
     return PLACES.get(record["event"], "") if answers else ""
 
 
-def answered(answer: Any) -> str:
+def answer_text(answer: Any) -> str:
     """A hook's answer in words; empty where it gave none."""
     more = table(answer).copy()
     if not more:
@@ -173,9 +173,9 @@ def explain(agent: Agent, options: argparse.Namespace, out: Output) -> int:
 
 async def _explain(agent: Agent, options: argparse.Namespace, out: Output) -> int:
     async with agent:
-        store = stored(agent)
+        store = store_of(agent)
         session_id = await _session(store, options)
-        lines = (await able(store, "export")(session_id)).splitlines()
+        lines = (await store_method(store, "export")(session_id)).splitlines()
     calls, beside = calls_of(lines[1:])
     title = json.loads(lines[0]).get("title") or "(no title)"
     if len(options.words) == 2:
@@ -234,7 +234,7 @@ def show_beside(records: list[dict[str, Any]], out: Output) -> None:
     if records:
         out.raw(out.styled("beside the calls", "bold"))
     for record in records:
-        text = f"{record['event']}  {record['owner']}: {said(record)}"
+        text = f"{record['event']}  {record['owner']}: {record_text(record)}"
         out.raw(f"  {out.fit(one_line(text), 2)}")
 
 
@@ -285,7 +285,7 @@ def show_records(records: list[dict[str, Any]], agent: Agent, out: Output) -> No
     """The hooks of one event in order, those that said nothing in one line."""
     quiet: list[str] = []
     for record in records:
-        if said(record):
+        if record_text(record):
             show_quiet(quiet, out)
             quiet = []
             show_record(record, agent, out)
@@ -304,7 +304,9 @@ def show_record(record: dict[str, Any], agent: Agent, out: Output) -> None:
     """Who it was, what it did, how long that took, and where it is written."""
     failed = bool(record.get("error")) or verdict_of(record) in ("deny", "stop")
     who = one_line(f"{record['owner']}: {record['hook']}")
-    out.raw(f"     {who}  {out.styled(one_line(said(record)), *(('red',) if failed else ()))}")
+    out.raw(
+        f"     {who}  {out.styled(one_line(record_text(record)), *(('red',) if failed else ()))}"
+    )
     if record["owner"] != USER:
         place = written(record, agent)
         out.raw(out.styled(f"       {record['ms']:g} ms{f'  {place}' if place else ''}", "dim"))

@@ -25,11 +25,11 @@ from typing import TYPE_CHECKING
 from crow.app import UNTRUSTED
 from crow.app.composer import FOLDER, Composer
 from crow.app.plugins import plugins_of
-from crow.cli.installed import left_out
+from crow.cli.extension_commands import left_out
+from crow.cli.line_client import counted
 from crow.cli.options import agent_of, declare_place, directory, settings_of
 from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such
-from crow.cli.view import counted
 from crow.core.agent import Agent
 from crow.core.extensions import Found
 from crow.core.hooks.hook import Hook
@@ -38,7 +38,7 @@ from crow.settings import Settings
 from crow.text import one_line
 
 if TYPE_CHECKING:
-    from crow.cli.checking.finding import Finding
+    from crow.cli.ext_check.finding import Finding
 
 
 def declare(parser: Parser) -> None:
@@ -156,14 +156,14 @@ def manage(options: argparse.Namespace, out: Output) -> int:
 
 def check(options: argparse.Namespace, out: Output) -> int:
     """Say what is wrong with an extension, a line each; 1 where anything is."""
-    from crow.cli.checking.checks import check
+    from crow.cli.ext_check.checks import check
 
     return report(check(placed(options)), options, out)
 
 
 def test(options: argparse.Namespace, out: Output) -> int:
     """Run an extension's tests, and live with it; 1 where something is wrong."""
-    from crow.cli.checking.tests import lives, run_tests
+    from crow.cli.ext_check.tests import lives, run_tests
 
     spec = placed(options)
     failed = run_tests(spec, out)

@@ -1,4 +1,4 @@
-"""What one extension is: where it is from, what it added, its options, and how it did lately."""
+"""One extension in detail: where it is from, what it added, its options, and how it did lately."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any, cast
 from crow.annotations.options import options_of
 from crow.cli.explain import table
 from crow.cli.ext_packages import packages, same
-from crow.cli.handlers import where
+from crow.cli.hook_sources import where
 from crow.cli.interrupt import run_async
+from crow.cli.line_client import counted
 from crow.cli.output import Output
 from crow.cli.parser import UsageError, no_such
-from crow.cli.setting import Row, refused_by, rows
-from crow.cli.stored import able, stored
-from crow.cli.view import counted
+from crow.cli.session_lookup import store_method, store_of
+from crow.cli.setting_rows import Row, refused_by, rows
 from crow.core.agent import Agent
 from crow.core.errors import SessionError
 from crow.core.extensions import Found
@@ -33,7 +33,7 @@ LATELY = 20
 
 @frozen
 class Spent:
-    """What hooks did in stored sessions: ``seconds`` in all, the ``slowest`` and the ``errors``."""
+    """The time of hooks in stored sessions: ``seconds`` in all, the ``slowest``, the ``errors``."""
 
     runs: int = 0
     seconds: float = 0.0
@@ -50,7 +50,7 @@ class Spent:
 
 def info(agent: Agent, settings: Settings, options: argparse.Namespace, out: Output) -> int:
     """Run ``crow ext info``; 1 where the extension is broken."""
-    found = wanted(options.name, agent)
+    found = find_extension(options.name, agent)
     told = described(found, agent, settings)
     spent = run_async(lately(agent, found.names))
     if options.json:
@@ -66,7 +66,7 @@ def info(agent: Agent, settings: Settings, options: argparse.Namespace, out: Out
     return 1 if found.error else 0
 
 
-def wanted(name: str, agent: Agent) -> Found:
+def find_extension(name: str, agent: Agent) -> Found:
     """The extension of a name, or of a package's. Raises `UsageError` with the nearest one."""
     known = {each: found for found in agent.found for each in (found.name, *found.names)}
     if name in known:
@@ -164,8 +164,8 @@ async def lately(agent: Agent, names: Iterable[str]) -> Spent:
     errors: Counter[str] = Counter()
     async with agent:
         try:
-            store = stored(agent)
-            export = able(store, "export")
+            store = store_of(agent)
+            export = store_method(store, "export")
         except SessionError:
             return Spent()
         page, _ = await store.sessions(limit=LATELY)

@@ -51,7 +51,7 @@ class Package:
 
 @frozen
 class Environment:
-    """Where Crow is installed, and by whom."""
+    """The environment that Crow is installed in, and by whom."""
 
     sort: Sort
     prefix: Path
@@ -275,7 +275,7 @@ def add(options: argparse.Namespace, out: Output) -> int:
 
 def remove(options: argparse.Namespace, out: Output) -> int:
     """Take the package of an extension away."""
-    package = wanted(options.name)
+    package = find_package(options.name)
     if not run(environment().remove(package), out):
         return 1
     if version_of(package.name):
@@ -289,7 +289,9 @@ def update(options: argparse.Namespace, out: Output) -> int:
     """Have the latest version of one package, or of each; 1 where that fails."""
     known = packages()
     chosen = (
-        [wanted(options.name)] if options.name else {p.name: p for p in known.values()}.values()
+        [find_package(options.name)]
+        if options.name
+        else {p.name: p for p in known.values()}.values()
     )
     if not chosen:
         out.note("no package has brought an extension")
@@ -305,7 +307,7 @@ def update(options: argparse.Namespace, out: Output) -> int:
     return failed
 
 
-def wanted(name: str) -> Package:
+def find_package(name: str) -> Package:
     """The package that is meant. Raises `UsageError` with the nearest one, or with what it is."""
     known = packages()
     for each in known:

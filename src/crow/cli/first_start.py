@@ -1,4 +1,4 @@
-"""What a newcomer is asked who has no model yet: a key, a server on this machine, the rehearsal."""
+"""The first start, without a model yet: a key, a server on this machine, or the rehearsal."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ async def by_rehearsal(tab: Tab, ask: Asking) -> str:
 
 async def by_server(tab: Tab, ask: Asking) -> str:
     """A model of a server that runs here; empty where there is none."""
-    from crow.llm.naming import preset_of
+    from crow.llm.model_names import preset_of
     from crow.llm.presets import PRESETS
     from crow.llm.source import Source
     from crow.llm.source import ask as list_models
@@ -108,7 +108,7 @@ async def by_server(tab: Tab, ask: Asking) -> str:
 async def by_key(tab: Tab, ask: Asking) -> str:
     """A model of a provider whose key is typed; empty where the key opens nothing."""
     from crow.llm.credentials import store
-    from crow.llm.naming import preset_of
+    from crow.llm.model_names import preset_of
     from crow.llm.source import Source
     from crow.llm.source import ask as list_models
 

@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from crow.cli.handlers import SETTINGS_HOOKS, handler_described, handlers_of, twin_of, where
+from crow.cli.hook_sources import SETTINGS_HOOKS, handler_described, handlers_of, twin_of, where
 from crow.cli.options import agent_of, declare_place, settings_of
 from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such

@@ -1,4 +1,4 @@
-"""How to start Crow from a program that knows no PATH."""
+"""The command line that starts Crow from a program that knows no PATH."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such
 from crow.core.errors import CrowError
 from crow.llm.credentials import load, providers, store
-from crow.llm.naming import LOGIN, Keys, known_providers
+from crow.llm.model_names import LOGIN, Keys, known_providers
 from crow.llm.presets import OTHER_NAMES, PRESETS, Preset
 
 USUAL = "openai"
@@ -46,7 +46,7 @@ def ask_and_store(name: str | None, options: argparse.Namespace, out: Output) ->
     """Ask for what is not said yet, and store the key."""
     table = table_of(options)
     provider = provider_of(name, table, out)
-    where = kept(provider, key_of(provider, out))
+    where = store_key(provider, key_of(provider, out))
     out.line(f"the key for {provider} is stored in {where}")
     first = Keys(table, os.environ, load).of(provider, PRESETS.get(provider, Preset(""))).origin
     if first != LOGIN:
@@ -55,7 +55,7 @@ def ask_and_store(name: str | None, options: argparse.Namespace, out: Output) ->
     return 0
 
 
-def kept(provider: str, key: str) -> str:
+def store_key(provider: str, key: str) -> str:
     """Store a key; where it is."""
     try:
         return store(provider, key)

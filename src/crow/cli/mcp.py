@@ -65,7 +65,7 @@ def main(options: argparse.Namespace, out: Output) -> int:
     """Run ``crow mcp``."""
     act = ACTIONS.get(options.action)
     if act is None:
-        from crow.cli.elsewhere import action
+        from crow.cli.migration_hints import action
 
         unknown = f"{no_such('action', options.action, ACTIONS)} (crow mcp --help)"
         raise UsageError(action("mcp", options.action) or unknown)
@@ -101,7 +101,7 @@ def _list(options: argparse.Namespace, out: Output) -> int:
 
 
 def _row(server: Server) -> dict[str, str]:
-    from crow.extensions.mcp.auth.person import NEEDED
+    from crow.extensions.mcp.auth.sign_in import NEEDED
 
     told = server.description
     state = "needs sign-in" if server.error.startswith(NEEDED) else server.state
@@ -208,13 +208,13 @@ def _only(servers: list[Server], options: argparse.Namespace, out: Output) -> Se
 
 
 def _logout(options: argparse.Namespace, out: Output) -> int:
-    from crow.extensions.mcp.auth.vault import Vault, key_of
+    from crow.extensions.mcp.auth.credential_store import CredentialStore, key_of
 
     _, hook = hook_of(options, out)
     urls = [each.url for each in hook.described() if each.name == options.name]
     if not urls:
         raise _unknown(options, out)
-    gone = Vault().drop(key_of(options.name, urls[0]))
+    gone = CredentialStore().drop(key_of(options.name, urls[0]))
     out.line(f"{'signed out of' if gone else 'nobody was signed in to'} {options.name}")
     return 0
 

@@ -1,4 +1,4 @@
-"""What a model can do, tried: a few short requests, and a line for each."""
+"""A trial of a model: a few short requests, and a line on each thing that it can do."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ WIDTH = 100
 
 @frozen
 class Heard:
-    """What came of a request; ``thought`` whether thoughts were shown."""
+    """The answer to a request; ``thought`` whether thoughts were shown."""
 
     completion: Completion
     thought: bool = False
@@ -111,7 +111,7 @@ async def heard(llm: LLM, request: Request) -> Heard:
 
 def trials(llm: LLM) -> Iterator[Trial]:
     """The requests, cheapest first; what a model is not known to have is not tried."""
-    yield Trial("answer", Request([user("Say hello in one word.")]), answered)
+    yield Trial("answer", Request([user("Say hello in one word.")]), judge_answer)
     sums: list[Message] = [user("What is 19 + 23? Use the tool add.")]
     yield Trial("tools", Request(sums, [TOOL]), called)
     if "image" in getattr(llm, "inputs", ()):
@@ -119,7 +119,7 @@ def trials(llm: LLM) -> Iterator[Trial]:
             {"type": "text", "text": "Which colour is this? One word."},
             {"type": "image_url", "image_url": {"url": RED}},
         ]
-        yield Trial("images", Request([user(looks)]), answered)
+        yield Trial("images", Request([user(looks)]), judge_answer)
     levels: tuple[str, ...] = getattr(llm, "thought_levels", ())
     if hardest := next((level for level in ("low", "high", *levels) if level in levels), ""):
         riddle = [user("How many r are in strawberry? Answer with the number.")]
@@ -127,7 +127,7 @@ def trials(llm: LLM) -> Iterator[Trial]:
         yield Trial("thinking", Request(riddle, params=params), thought)
 
 
-def answered(heard: Heard) -> tuple[bool, str]:
+def judge_answer(heard: Heard) -> tuple[bool, str]:
     """Words came."""
     text = heard.completion.text.strip()
     return bool(text), text or "the answer is empty"

@@ -1,4 +1,4 @@
-"""Which models can be asked, and what one of them can do.
+"""The models that can be asked, and what one of them can do.
 
   crow models                    those of every provider that has a key or is on this machine
   crow models --provider openai  all that is known of one provider's
@@ -25,8 +25,8 @@ from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such
 from crow.llm.credentials import load
 from crow.llm.listing import look, sources
+from crow.llm.model_names import info_named, known_providers, resolve
 from crow.llm.models import ModelInfo, known_models, model_info
-from crow.llm.naming import info_named, known_providers, resolve
 from crow.llm.presets import OTHER_NAMES
 from crow.text import one_line
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crow.cli.habits import (
+from crow.cli.claude_options import (
     choose_tools,
     declare_habits,
     flags_of,
@@ -207,15 +207,15 @@ def check_rules(options: argparse.Namespace, agent: Agent) -> None:
 
 def tell_problems(settings: Settings, agent: Agent, out: Output) -> None:
     """Say what is wrong in the settings, and which extensions are broken; sessions do not again."""
-    from crow.app import complaints, live_of
+    from crow.app import live_of, startup_warnings
 
-    for text in complaints(settings, agent):
+    for text in startup_warnings(settings, agent):
         out.error(text)
         live_of(agent).told.add(text)
     if settings.passed_over or settings.claude_model or settings.fallback_model:
-        from crow.cli.left import news
+        from crow.cli.ignored_settings import new_lines
 
-        for text in news(settings):
+        for text in new_lines(settings):
             out.note(text)
 
 
@@ -224,7 +224,7 @@ def tell_news(settings: Settings, out: Output) -> None:
     from crow.app.plugins import brought_of
 
     if found := brought_of(settings):
-        from crow.project.elsewhere.news import news
+        from crow.project.other_agents.notice import notices
 
-        for text in news(found):
+        for text in notices(found):
             out.note(text)

@@ -1,4 +1,4 @@
-"""Where the command writes: text that cannot steer the terminal, colours only where they show."""
+"""The command's output: text that cannot steer the terminal, colours only where they show."""
 
 from __future__ import annotations
 

@@ -123,9 +123,9 @@ class Parser(argparse.ArgumentParser):
         names = (word.partition("=")[0] for word in argv[:end] if word.startswith("-"))
         if not self.takes_sessions or all(name in known for name in names):
             return argv
-        from crow.cli.elsewhere import taken
+        from crow.cli.migration_hints import drop_foreign_options
 
-        left, self.notes, wrong = taken(argv[:end], known)
+        left, self.notes, wrong = drop_foreign_options(argv[:end], known)
         if wrong:
             raise UsageError(wrong)
         return [*left, *argv[end:]]

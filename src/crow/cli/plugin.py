@@ -69,7 +69,7 @@ def main(options: argparse.Namespace, out: Output) -> int:
     options.action = action
     words = options.words
     if action not in TAKES:
-        from crow.cli.elsewhere import action as elsewhere
+        from crow.cli.migration_hints import action as elsewhere
 
         unknown = f"{no_such('action', action, TAKES)} ({', '.join(TAKES)})"
         raise UsageError(elsewhere("plugin", action) or unknown)

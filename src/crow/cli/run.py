@@ -17,11 +17,10 @@ from contextlib import redirect_stdout
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from crow.cli.answering import DONE, INTERRUPTED, answered, conclude, refuse_unknown
 from crow.cli.ask import Asker, somebody_is_there
-from crow.cli.habits import swallower
+from crow.cli.claude_options import swallower
 from crow.cli.interrupt import Interrupts
-from crow.cli.opening import check_session, declare_session, session_of
+from crow.cli.line_client import LineClient
 from crow.cli.options import (
     agent_of,
     declare_agent,
@@ -35,8 +34,9 @@ from crow.cli.options import (
 )
 from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError
-from crow.cli.piped import attached, piped_prompt
-from crow.cli.view import View
+from crow.cli.prompt_run import DONE, INTERRUPTED, conclude, refuse_unknown, run_to_end
+from crow.cli.session_options import check_session, declare_session, session_of
+from crow.cli.stdin import attached, piped_prompt
 from crow.core.errors import CrowError
 from crow.keys import STRUCTURED_OUTPUT
 
@@ -151,9 +151,9 @@ def main(options: argparse.Namespace, out: Output) -> int:
 def start(options: argparse.Namespace, settings: Settings, prompt: str | None, out: Output) -> int:
     """Answer in the form that is wanted; the exit status."""
     if not options.init_only and is_looked_at(options, out):
-        from crow.cli.shown import ShownRun
+        from crow.cli.terminal_run import TerminalRun
 
-        return asyncio.run(ShownRun(options, settings, prompt or "", out).run())
+        return asyncio.run(TerminalRun(options, settings, prompt or "", out).run())
     with redirect_stdout(sys.stdout if options.form == "text" else sys.stderr):
         if options.form in ("text", LINES) or options.init_only:
             return asyncio.run(answer(options, settings, prompt or "", out))
@@ -219,26 +219,26 @@ async def answer(options: argparse.Namespace, settings: Settings, prompt: str, o
             interrupts.opened()
             refuse_unknown(agent, session, prompt)
             reply = await talk(agent, session, prompt, view)
-    if isinstance(view, View) and STRUCTURED_OUTPUT.get(session) is not None:
+    if isinstance(view, LineClient) and STRUCTURED_OUTPUT.get(session) is not None:
         out.verbatim(reply.text)
-    if out.err.isatty() and isinstance(view, View) and not view.quiet:
+    if out.err.isatty() and isinstance(view, LineClient) and not view.quiet:
         out.note(f"session {reply.session.id[:8]}")
     return conclude(reply, view.unasked, out, interrupts.status)
 
 
-async def talk(agent: Agent, session: Session, prompt: str, view: View | Lines) -> Reply:
+async def talk(agent: Agent, session: Session, prompt: str, view: LineClient | Lines) -> Reply:
     """Answer the prompt, and what its hooks make of it."""
     view.out.when_gone = lambda: agent.cancel(session)
-    if isinstance(view, View):
+    if isinstance(view, LineClient):
         view.cwd = session.cwd
     else:
         view.begin(session, session.model or agent.llm.model, resumed=bool(session.messages))
-    reply = await answered(agent, session, prompt, view.out)
+    reply = await run_to_end(agent, session, prompt, view.out)
     view.conclude(reply)
     return reply
 
 
-def client_of(options: argparse.Namespace, out: Output, asker: Asker | None) -> View | Lines:
+def client_of(options: argparse.Namespace, out: Output, asker: Asker | None) -> LineClient | Lines:
     """Who shows what happens."""
     if options.form != "text":
         from crow.cli.jsonl import Lines
@@ -246,4 +246,4 @@ def client_of(options: argparse.Namespace, out: Output, asker: Asker | None) -> 
         return Lines(out)
     told = out if out.is_terminal else out.beside()
     said = out if options.json_schema is None else told  # the answer alone is for a pipe
-    return View(said, told, cwd=str(directory(options)), asker=asker, quiet=options.quiet)
+    return LineClient(said, told, cwd=str(directory(options)), asker=asker, quiet=options.quiet)

@@ -25,11 +25,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from crow.cli.interrupt import run_async
+from crow.cli.line_client import LineClient, counted
 from crow.cli.options import agent_of, declare_place, directory, settings_of
 from crow.cli.output import Output, Style
 from crow.cli.parser import Parser, UsageError, no_such
-from crow.cli.stored import able, stored, whole_id
-from crow.cli.view import View, counted
+from crow.cli.session_lookup import store_method, store_of, whole_id
 from crow.core.errors import SessionError
 from crow.core.events import UserMessage
 from crow.core.messages import text_of
@@ -119,13 +119,13 @@ async def act(options: argparse.Namespace, out: Output) -> int:
             list_present(agent, options, out)
             return 0
         if options.action == "foreign":
-            from crow.cli.importing import list_foreign
+            from crow.cli.session_import import list_foreign
 
             list_foreign(options, out, age)
             return 0
-        store = stored(agent)
+        store = store_of(agent)
         if options.action == "rewind":
-            from crow.cli.rewinds import rewind
+            from crow.cli.sessions_rewind import rewind
 
             return await rewind(agent, store, options, out)
         if options.action in ("delete", "export"):
@@ -229,7 +229,7 @@ async def show(store: Store, options: argparse.Namespace, out: Output) -> None:
     info = await find(store, session_id)
     out.line(f"session {session_id}", "bold")
     out.line(f"{info.cwd}  {counted(info.messages, 'message')}", "dim")
-    view = View(out, cwd=info.cwd, asker=None)
+    view = LineClient(out, cwd=info.cwd, asker=None)
     for event in await store.replay(session_id):
         if isinstance(event, UserMessage):
             out.line()
@@ -267,7 +267,7 @@ async def search(store: Store, options: argparse.Namespace, out: Output) -> None
     """List the sessions in which a text was said or is the title, the best first."""
     wanted = " ".join(options.words)
     cwd = None if options.all else str(directory(options))
-    found = await able(store, "search")(wanted, cwd=cwd, limit=options.limit)
+    found = await store_method(store, "search")(wanted, cwd=cwd, limit=options.limit)
     write_infos([each.session for each in found], options, out)
     if not found and not options.json:
         out.line(f"no session holds {wanted!r}{'' if options.all else '; --all looks everywhere'}")
@@ -275,7 +275,7 @@ async def search(store: Store, options: argparse.Namespace, out: Output) -> None
 
 async def rename(store: Store, options: argparse.Namespace, out: Output) -> None:
     """Give a session another title."""
-    name = able(store, "rename")
+    name = store_method(store, "rename")
     session_id = await whole_id(store, options.words[0])
     title = " ".join(options.words[1:])
     await name(session_id, title)
@@ -284,7 +284,7 @@ async def rename(store: Store, options: argparse.Namespace, out: Output) -> None
 
 async def fork(store: Store, options: argparse.Namespace, out: Output) -> None:
     """Copy a session, which may be in use."""
-    copy = able(store, "fork")
+    copy = store_method(store, "fork")
     session_id = await whole_id(store, options.words[0])
     new_id = await copy(session_id)
     out.line(f"session {new_id[:SHORT]} is a copy of {session_id[:SHORT]}")
@@ -292,7 +292,7 @@ async def fork(store: Store, options: argparse.Namespace, out: Output) -> None:
 
 async def export(agent: Agent, store: Store, options: argparse.Namespace, out: Output) -> None:
     """Print all that is stored of a session, without the secrets that Crow knows."""
-    lines = able(store, "export")
+    lines = store_method(store, "export")
     stored_lines: str = await lines(await whole_id(store, options.words[0]))
     text: str = scrubbed(stored_lines.rstrip("\n"), agent.secrets)
     if options.format == "lines":
@@ -308,14 +308,14 @@ async def export(agent: Agent, store: Store, options: argparse.Namespace, out: O
 
 async def bring_in(store: Store, options: argparse.Namespace, out: Output) -> None:
     """Store a conversation of elsewhere."""
-    from crow.cli import importing
+    from crow.cli import session_import
 
-    await importing.bring_in(store, options, out)
+    await session_import.import_file(store, options, out)
 
 
 async def archive(store: Store, options: argparse.Namespace, out: Output) -> None:
     """Put sessions away, or take them back."""
-    put_away, archived = able(store, "archive"), options.action == "archive"
+    put_away, archived = store_method(store, "archive"), options.action == "archive"
     for start in options.words:
         session_id = await whole_id(store, start)
         await put_away(session_id, archived=archived)

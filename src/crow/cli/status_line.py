@@ -111,7 +111,7 @@ class StatusLine:
     def _told(self) -> dict[str, Any]:
         """What the command reads."""
         from crow._version import __version__
-        from crow.cli.conversing import model_of
+        from crow.cli.session_control import model_of
 
         session, usage = self._session, self._usage
         model = model_of(self._agent, session)

@@ -7,11 +7,11 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from crow.cli.answering import answered, conclude, refuse_unknown
-from crow.cli.habits import sdk_servers
+from crow.cli.claude_options import sdk_servers
 from crow.cli.interrupt import Interrupts
-from crow.cli.opening import session_of
 from crow.cli.options import agent_of, tell_problems
+from crow.cli.prompt_run import conclude, refuse_unknown, run_to_end
+from crow.cli.session_options import session_of
 from crow.core.errors import message_of
 from crow.core.messages import Content, text_of
 from crow.stream_json.client import StreamClient
@@ -90,7 +90,7 @@ class Streaming:
 
     async def _answer(self, session: Session, prompt: Content) -> Reply:
         refuse_unknown(self.agent, session, text_of(prompt))
-        reply = await answered(self.agent, session, prompt, self.out)
+        reply = await run_to_end(self.agent, session, prompt, self.out)
         self.replies.append(reply)
         return reply
 

@@ -77,10 +77,10 @@ def decide(project: Path, options: argparse.Namespace, out: Output) -> int:
 
 def show(project: Path, out: Output) -> None:
     """What would run, and the files that say so."""
-    from crow.app.wanted import wanted
+    from crow.app.trust_summary import project_requests
     from crow.settings import load
 
-    lines = wanted(load(project))
+    lines = project_requests(load(project))
     out.line(f"{project} would use:")
     for line in lines or ["nothing that needs trust"]:
         out.line(f"  {line}")

@@ -63,7 +63,7 @@ class ChatClient(Protocol):
 
 
 class Defaults:
-    """What an agent has from around it: model, tools, extensions; nothing, in the core."""
+    """The defaults of an agent: model, tools, extensions; nothing, in the core."""
 
     def llm(self, given: ChatClient | str | None, model: str | None) -> LLM:
         """The model of a client, of this name, or the one to use where none is named."""

@@ -1,4 +1,4 @@
-"""What extensions keep beside a stored session: records, and the contents that these name.
+"""Attachments of a stored session: records of extensions, and the contents that these name.
 
 Where a `Store` has ``attachments``, every machine that has the store finds them.
 """

@@ -1,4 +1,4 @@
-"""What hangs by name: tools, commands, modes, prompt sections and extensions."""
+"""The catalog of things by name: tools, commands, modes, prompt sections and extensions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the loop tells whoever watches: one frozen dataclass a fact, no behaviour."""
+"""The events of the loop, for whoever watches: one frozen dataclass a fact, no behaviour."""
 
 from __future__ import annotations
 

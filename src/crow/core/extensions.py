@@ -154,7 +154,7 @@ class Lifespan:
 
 
 class Lifespans:
-    """What the extensions of an agent or a session hold, by their names, in the order of use."""
+    """The lifespans of an agent's or a session's extensions, by name, in the order of use."""
 
     def __init__(self) -> None:
         self._held: dict[str, Lifespan] = {}

@@ -1,4 +1,4 @@
-"""What stays as it is, or changes only for its owner: data classes, JSON, lists, sets and dicts."""
+"""Frozen values, and some that only their owner changes: data classes, JSON, lists, sets, dicts."""
 
 from __future__ import annotations
 

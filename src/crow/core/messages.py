@@ -25,7 +25,7 @@ class TextPart(TypedDict):
 
 
 class ImageURL(TypedDict, total=False):
-    """Where an image is: an ``https:`` or ``data:`` address."""
+    """The address of an image: ``https:`` or ``data:``."""
 
     url: Required[str]
     detail: Literal["auto", "low", "high"]
@@ -108,7 +108,7 @@ class Message(TypedDict, total=False):
 
 
 class FunctionSpec(TypedDict):
-    """What a model is told of a tool; ``parameters`` is JSON Schema of an object."""
+    """A tool as a model is told of it; ``parameters`` is JSON Schema of an object."""
 
     name: str
     description: str

@@ -1,4 +1,4 @@
-"""What the core needs from outside, as protocols: a model, tools, a client, a store.
+"""The ports of the core, as protocols: a model, tools, a client, a store.
 
 Whoever has the methods fits; nothing is inherited.
 """

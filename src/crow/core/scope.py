@@ -1,4 +1,4 @@
-"""Where things hang, on an agent or on one of its sessions, and how extensions come and go."""
+"""A scope that things hang in, an agent's or a session's, and how extensions come and go there."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class Errands(OwnSet["asyncio.Task[Any]"]):
 
 
 class Errand(Coroutine[Any, Any, Any]):
-    """What a task carries on: a coroutine whose first step is made by hand.
+    """A coroutine that a task carries on, whose first step is made by hand.
 
     ``about`` is what it is done for. Once it is ``abandoned`` it may tidy up after one
     cancellation; the next one ends it, whatever it catches.

@@ -41,7 +41,7 @@ class Named(Protocol):
 
 @frozen
 class Role:
-    """What somebody is at a moment: whose, by which name, and which fields are his to change."""
+    """The role of somebody at a moment: whose, its name, and which fields are his to change."""
 
     owner: Named
     moment: str

@@ -1,4 +1,4 @@
-"""Whether a value is what an annotation says, all the way down, or what a JSON schema says."""
+"""Validation of a value against an annotation, all the way down, or against a JSON schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a hook can answer besides a plain value, and how several answers become one."""
+"""Verdicts: a hook's answers besides a plain value, and how several become one."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Deny:
 
 @frozen
 class Undecided(Deny):
-    """What stands for a hook that failed: whoever cannot decide denies."""
+    """The verdict of a hook that failed: whoever cannot decide denies."""
 
 
 @frozen
@@ -100,7 +100,7 @@ def answerable(value: Any) -> bool:
 
 @frozen
 class Ruling:
-    """What all hooks of a gate decided together: the strictest verdict, and an answer if given.
+    """The ruling of all hooks of a gate: the strictest verdict, and an answer if given.
 
     Of the rings that they name the narrowest stands. ``closed`` is the first question without
     options: nobody is asked then.

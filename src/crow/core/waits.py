@@ -1,4 +1,4 @@
-"""What keeps a thread from running without its own doing: the CPU, the GIL, or garbage."""
+"""Waits of a thread that are not its own doing: for the CPU, the GIL, or garbage."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ GARBAGE = _Garbage()
 
 
 class ThreadTimes(NamedTuple):
-    """What the kernel says of this thread ``at`` a time of `time.perf_counter`, in seconds.
+    """The times of this thread by the kernel, ``at`` a time of `time.perf_counter`, in seconds.
 
     ``cpu`` is what it computed, ``process`` what all threads did, ``queued`` how long it waited for
     a CPU; ``slept`` is how often it began anew, having waited or slept. ``garbage`` is how long any
@@ -62,7 +62,7 @@ class ThreadTimes(NamedTuple):
 
 
 class Waits:
-    """How long this thread has waited for a CPU, or for the GIL, where it seemed to do something.
+    """The waits of this thread for a CPU, or for the GIL, where it seemed to do something.
 
     A look costs microseconds, so there are few: one where somebody begins and the last is older
     than `AGE`, at ``stale`` that is, and one where something took long.

@@ -28,7 +28,7 @@ NUDGE = (
 
 @mutable
 class Spent:
-    """What one run has spent so far."""
+    """The spending of one run so far."""
 
     turns: int = 0
     faults: int = 0

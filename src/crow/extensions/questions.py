@@ -1,4 +1,4 @@
-"""What the model asks the user: a choice between ways, and whether a plan is to be carried out."""
+"""Questions of the model to the user: a choice between ways, and whether a plan is carried out."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from crow.fleet.task import Task
 if TYPE_CHECKING:
     from crow.core.agent import Agent
     from crow.extensions.persistence import PersistenceHook
-    from crow.fleet.running import Build, Running
+    from crow.fleet.job_run import Build, JobRun
 
 ALONE = ("persistence", "presence")
 """Extensions that a session does not need which no person sits at, and which has its store."""
@@ -19,7 +19,7 @@ ALONE = ("persistence", "presence")
 def builder(store: PersistenceHook, model: str | None) -> Build:
     """Makes the agent of a task; ``model`` is for tasks that name none."""
 
-    async def build_one(task: Task, folder: Path, running: Running) -> Agent:
+    async def build_one(task: Task, folder: Path, running: JobRun) -> Agent:
         from crow.app import build
 
         container = running.place.hook

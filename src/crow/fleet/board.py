@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from crow.core.frozen import frozen
 from crow.fleet.database import Database
-from crow.fleet.pace import Pace
+from crow.fleet.job_filter import JobFilter
 from crow.fleet.queue import Housekeeping, Offer, Queue
+from crow.fleet.rate_limits import RateLimits
 from crow.fleet.statements import CLAIM, COME_BY, LEAVE, OFFERED, OVERSPENT, RESCUE, SUBMIT
 from crow.fleet.task import Task, task_of
-from crow.fleet.where import Where
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
@@ -48,7 +48,7 @@ class Claimed:
 
 @frozen
 class Left:
-    """How a worker leaves a job. ``counts`` is whether that was one of its tries."""
+    """The way a worker leaves a job. ``counts`` is whether that was one of its tries."""
 
     state: State
     outcome: Mapping[str, Any] | None = None
@@ -79,7 +79,7 @@ class Board:
         self.lease = lease
         self.database = Database(address, size=size, patience=patience)
         self._queue = queue
-        self.pace = Pace(self.database)
+        self.pace = RateLimits(self.database)
         self.connection = self.database.connection
         self._all = self.database.rows
 
@@ -143,7 +143,7 @@ class Board:
                 await self._all("ANALYZE fleet_jobs")
                 counted = many
 
-    async def cancel(self, where: Where) -> int:
+    async def cancel(self, where: JobFilter) -> int:
         """Cancel jobs: what waits at once, what runs when its worker next renews."""
         done = await self._all(
             "UPDATE fleet_jobs SET cancel = true,"  # noqa: S608
@@ -154,7 +154,7 @@ class Board:
         )
         return len(done)
 
-    async def retry(self, where: Where) -> int:
+    async def retry(self, where: JobFilter) -> int:
         """Let jobs that failed, were stopped or cancelled go on where they ended."""
         done = await self._all(
             "UPDATE fleet_jobs SET state = 'queued', cancel = false, tries = 0, ended = NULL,"  # noqa: S608
@@ -185,7 +185,7 @@ class Board:
         await self.offer_due()
         return bool(done)
 
-    async def jobs(self, where: Where) -> list[dict[str, Any]]:
+    async def jobs(self, where: JobFilter) -> list[dict[str, Any]]:
         """Rows of jobs, in the order in which they were submitted."""
         return await self._all(
             "SELECT id, key, batch, state, priority, labels, task, epoch, who, tries, turns,"  # noqa: S608
@@ -219,7 +219,7 @@ class Board:
         rows = await self._all("SELECT patch FROM fleet_jobs WHERE id = %s", (job,))
         return bytes(rows[0]["patch"]) if rows and rows[0]["patch"] is not None else None
 
-    async def summary(self, where: Where) -> dict[str, Any]:
+    async def summary(self, where: JobFilter) -> dict[str, Any]:
         """How many jobs there are in each state, what they cost, and how fast they end."""
         (row,) = await self._all(
             "SELECT count(*) AS jobs, coalesce(sum(cost), 0) AS cost,"  # noqa: S608

@@ -34,11 +34,11 @@ from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such
 from crow.fleet.board import LEASE, Board
 from crow.fleet.inbox import answer, job_of, waiting
+from crow.fleet.job_filter import JobFilter, table
 from crow.fleet.queue import chosen_queue
 from crow.fleet.schedule_cli import checked, schedule
 from crow.fleet.task import FleetError, Task, read_tasks
 from crow.fleet.webhook_cli import webhook
-from crow.fleet.where import Where, table
 
 ADDRESS = ("postgresql://", "postgres://")
 AWAY = 60.0
@@ -145,10 +145,10 @@ def home(path: str | Path) -> Path:
     return Path(os.path.expanduser(path))
 
 
-def chosen(options: argparse.Namespace, job: str = "") -> Where:
+def chosen(options: argparse.Namespace, job: str = "") -> JobFilter:
     """The jobs that the options mean."""
     job = job or (options.words[0] if options.words else "")
-    return Where(options.batch or "", options.label, job, options.state)
+    return JobFilter(options.batch or "", options.label, job, options.state)
 
 
 async def submit(board: Board, tasks: list[Task], options: argparse.Namespace, out: Output) -> int:
@@ -250,7 +250,7 @@ async def results(board: Board, options: argparse.Namespace, out: Output) -> int
     rows = await board.jobs(chosen(options))
     ended = [row for row in rows if row["ended"] is not None]
     if options.html is not None:
-        from crow.fleet.page import page
+        from crow.fleet.html_report import page
 
         options.html.write_text(page(ended), "utf-8")
         out.line(f"{len(ended)} results: {options.html}")
@@ -332,7 +332,7 @@ async def retry(board: Board, options: argparse.Namespace, out: Output) -> int:
     return 0
 
 
-def _meant(options: argparse.Namespace) -> Where:
+def _meant(options: argparse.Namespace) -> JobFilter:
     if not (options.words or options.batch or options.label or options.state):
         raise UsageError(f"crow fleet {options.action} wants an ID, --batch, --label or --state")
     return chosen(options)
@@ -347,7 +347,7 @@ async def drain(board: Board, options: argparse.Namespace, out: Output) -> int:
 
 async def watch(board: Board, options: argparse.Namespace, out: Output) -> int:
     """How far it all is."""
-    from crow.fleet.watch import watch as look
+    from crow.fleet.progress import watch as look
 
     return await look(board, chosen(options), out, as_json=options.json)
 

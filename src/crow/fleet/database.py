@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from crow.fleet.engine import ProcrastinateQueue
+from crow.fleet.procrastinate_queue import ProcrastinateQueue
 from crow.fleet.schema import LOCK, MIGRATIONS
 from crow.fleet.task import FleetError
 

@@ -1,12 +1,12 @@
-"""What waits for a person, and how it is answered: from a terminal, an editor, or over HTTP."""
+"""The inbox: questions that wait for a person, answered from a terminal, an editor or by HTTP."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from crow.cli.parser import no_such
+from crow.fleet.job_filter import JobFilter, table
 from crow.fleet.task import FleetError
-from crow.fleet.where import Where, table
 
 if TYPE_CHECKING:
     from crow.fleet.board import Board
@@ -22,16 +22,16 @@ class InboxError(FleetError):
 
 async def job_of(board: Board, beginning: str) -> dict[str, Any]:
     """The job whose id begins so. Raises `InboxError` where there is none, or several."""
-    found = await board.jobs(Where(job=beginning))
+    found = await board.jobs(JobFilter(job=beginning))
     if len(found) != 1:
         many = "no job has" if not found else "several jobs have"
         raise InboxError(f"{many} the id {beginning!r}", 404)
     return found[0]
 
 
-async def waiting(board: Board, where: Where) -> list[dict[str, Any]]:
+async def waiting(board: Board, where: JobFilter) -> list[dict[str, Any]]:
     """All questions, the longest first that wait. ``number`` tells those of one job apart."""
-    rows = await board.jobs(Where(where.batch, where.label, where.job, "waiting"))
+    rows = await board.jobs(JobFilter(where.batch, where.label, where.job, "waiting"))
     return [
         {
             "id": row["id"],

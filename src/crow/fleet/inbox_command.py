@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from crow.core.catalog import Command
 from crow.core.verdicts import Answer
+from crow.fleet.job_filter import JobFilter
 from crow.fleet.task import FleetError
-from crow.fleet.where import Where
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
@@ -58,7 +58,7 @@ class InboxHook:
             return Answer("A fleet needs a PostgreSQL database: CROW_STORE=postgresql://...")
         try:
             async with Board(address, size=2, queue=chosen_queue()) as board:
-                rows = await waiting(board, Where(job=ctx.args))
+                rows = await waiting(board, JobFilter(job=ctx.args))
                 said = [line for row in rows if (line := await self._ask(ctx, board, row))]
         except (FleetError, ImportError) as error:
             return Answer(f"The inbox cannot be read: {error}")

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from crow.fleet.board import Board
-    from crow.fleet.where import Where
+    from crow.fleet.job_filter import JobFilter
 
 LARGEST = 64 * 1024
 """Bytes of an answer."""
 
 
 async def serve(
-    board: Board, where: Where, address: Address, token: str, ready: Callable[[Address], object]
+    board: Board, where: JobFilter, address: Address, token: str, ready: Callable[[Address], object]
 ) -> None:
     """Serve the inbox until SIGTERM or SIGINT; ``ready`` is called when it can be reached."""
     from uvicorn import Config, Server
@@ -39,7 +39,7 @@ async def serve(
     await server.serve(sockets=[listening])
 
 
-def application(board: Board, where: Where, guard: Guard) -> Starlette:
+def application(board: Board, where: JobFilter, guard: Guard) -> Starlette:
     """The inbox as an ASGI application."""
     from starlette.applications import Starlette
     from starlette.responses import JSONResponse
@@ -61,7 +61,7 @@ def application(board: Board, where: Where, guard: Guard) -> Starlette:
     )
 
 
-async def _done(board: Board, where: Where, request: Request) -> dict[str, Any]:
+async def _done(board: Board, where: JobFilter, request: Request) -> dict[str, Any]:
     if request.method != "POST":
         return {"waiting": await waiting(board, where)}
     text, number = answer_of(await request.body())

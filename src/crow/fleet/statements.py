@@ -1,4 +1,4 @@
-"""What the board says to the database where that is more than a line."""
+"""Statements of SQL for the board, where they are longer than a line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session of a fleet is to do, and the files that people write it in."""
+"""The task of a session of a fleet, and the files that people write tasks in."""
 
 from __future__ import annotations
 

@@ -15,13 +15,13 @@ from typing import Any, TypeVar
 from crow.fleet.board import Board
 from crow.fleet.containers import Kinds, sweep
 from crow.fleet.database import retried
+from crow.fleet.job_filter import JobFilter
+from crow.fleet.job_run import Build, JobRun
 from crow.fleet.leases import Leases
 from crow.fleet.queue import Offer, Renewing
-from crow.fleet.running import Build, Running
 from crow.fleet.schedules import Schedules
 from crow.fleet.task import FleetError
 from crow.fleet.webhooks import AT_ONCE, Webhooks
-from crow.fleet.where import Where
 from crow.fleet.workspace import NONE
 
 logger = logging.getLogger("crow.fleet")
@@ -49,14 +49,14 @@ class Worker:
         grace: float = 30.0,
         until_empty: bool = False,
         kinds: Kinds = NONE,
-        ended: Callable[[Running, Any], None] = lambda _, __: None,
+        ended: Callable[[JobRun, Any], None] = lambda _, __: None,
     ) -> None:
         self.board = board
         self.root = root
         self.concurrency = concurrency
         self.grace = grace
         self.who = f"{socket.gethostname()}/{os.getpid()}/{uuid.uuid4().hex[:6]}"
-        self.running: dict[asyncio.Task[None], Running] = {}
+        self.running: dict[asyncio.Task[None], JobRun] = {}
         self._build = build
         self._ended = ended
         self._until_empty = until_empty
@@ -127,7 +127,7 @@ class Worker:
             return None
         if claimed is None:
             return await self._over(offer)
-        running = Running(self.board, claimed, self.root, self._build, offer, self._kinds)
+        running = JobRun(self.board, claimed, self.root, self._build, offer, self._kinds)
         loop = asyncio.get_running_loop()
         self._leases.hold(running.key, lambda why: loop.call_soon_threadsafe(running.call_off, why))
         task = asyncio.create_task(self._see_through(running), name=claimed.job)
@@ -139,7 +139,7 @@ class Worker:
         del self.running[task]
         self._news.set()
 
-    async def _see_through(self, running: Running) -> None:
+    async def _see_through(self, running: JobRun) -> None:
         left = None
         try:
             left = await running.run()
@@ -166,7 +166,7 @@ class Worker:
     async def _is_over(self) -> bool:
         if self.running:
             return False
-        summary = await self._waited(lambda: self.board.summary(Where()))
+        summary = await self._waited(lambda: self.board.summary(JobFilter()))
         return not summary["states"].keys() & {"queued", "running"}
 
     async def _waited(self, work: Callable[[], Awaitable[T]]) -> T:
@@ -237,7 +237,7 @@ class Worker:
             self._news.set()
 
         async def cancel(job: str) -> None:
-            await self.board.cancel(Where(job=job))
+            await self.board.cancel(JobFilter(job=job))
 
         while True:
             try:

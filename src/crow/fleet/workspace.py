@@ -1,4 +1,4 @@
-"""Where a session of a fleet works: a folder, or a working tree of its own of a repository.
+"""The workspace of a session of a fleet: a folder, or a working tree of its own of a repository.
 
 All trees of a repository on one machine share one store of objects, a bare mirror. What a session
 changes is kept as a patch with the job, so that it can go on where there is only the mirror. Git
@@ -31,7 +31,7 @@ NONE: Kinds = {}
 IDENTITY = ("-c", "user.name=Crow", "-c", "user.email=crow@localhost")
 
 
-class Place:
+class JobFolder:
     """The workspace of one job on this machine."""
 
     def __init__(self, recipe: Workspace, root: Path, job: str, kinds: Kinds = NONE) -> None:

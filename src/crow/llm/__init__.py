@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from crow.llm.http import Retries as Retries
     from crow.llm.http import Timeouts as Timeouts
     from crow.llm.messages import AnthropicMessages as AnthropicMessages
-    from crow.llm.naming import from_environment as from_environment
-    from crow.llm.naming import resolve as resolve
+    from crow.llm.model_names import from_environment as from_environment
+    from crow.llm.model_names import resolve as resolve
     from crow.llm.rehearsal import Rehearsal as Rehearsal
     from crow.llm.responses import Responses as Responses
     from crow.llm.routing import Routed as Routed
@@ -30,8 +30,8 @@ HOMES = {
     "Retries": "http",
     "Routed": "routing",
     "Timeouts": "http",
-    "from_environment": "naming",
-    "resolve": "naming",
+    "from_environment": "model_names",
+    "resolve": "model_names",
 }
 
 __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]

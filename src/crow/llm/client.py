@@ -13,13 +13,13 @@ from crow.core.errors import ModelError
 from crow.core.messages import Message
 from crow.core.ports import Completion, Delta, Request
 from crow.llm.chat.completions import ChatWire
-from crow.llm.chat.reply import Reply
-from crow.llm.chat.writing import messages_for
+from crow.llm.chat.reply import ChatReply
+from crow.llm.chat.serialization import messages_for
 from crow.llm.http import Retries, Timeouts
 from crow.llm.http.assembly import Assembly
 from crow.llm.http.encoding import ids_in
 from crow.llm.http.faults import Redactor, error_of_event, error_of_response, named_error
-from crow.llm.http.form import Form, Forms, images_in
+from crow.llm.http.request_format import RequestFormat, RequestFormats, images_in
 from crow.llm.http.retry import Batch, Clock, repeat
 from crow.llm.http.splice import Shown
 from crow.llm.http.text import clean_value, is_object
@@ -57,7 +57,7 @@ class ClientModel:
         self._timeouts = timeouts or Timeouts()
         self._retries = retries or Retries(limit=2)
         self._max_output = max_output
-        self._forms = Forms(Form(echoes=echo_reasoning), ChatWire().milder)
+        self._forms = RequestFormats(RequestFormat(echoes=echo_reasoning), ChatWire().milder)
         self._is_openai = type(client).__module__.partition(".")[0] == "openai"
 
     def __repr__(self) -> str:
@@ -92,13 +92,13 @@ class ClientModel:
         return repeat(attempt, self._retries, clock, named)
 
     async def _answer(
-        self, request: Request, shown: Shown, clock: Clock, form: Form
+        self, request: Request, shown: Shown, clock: Clock, form: RequestFormat
     ) -> AsyncGenerator[Batch, None]:
         answer = await self._respond(request, clock, form)
         chunks = chunks_of(answer)
         known = partial(ids_in, request.messages)
         said = Assembly(known, request.message_id, self._max_output, shown)
-        reply = Reply(said, form.origin)
+        reply = ChatReply(said, form.origin)
         try:
             while not reply.said.overflowed:
                 deltas: list[Delta] = []
@@ -115,7 +115,7 @@ class ClientModel:
             await hang_up(chunks, answer)
         yield [reply.completion()]
 
-    async def _respond(self, request: Request, clock: Clock, form: Form) -> Any:
+    async def _respond(self, request: Request, clock: Clock, form: RequestFormat) -> Any:
         """What the client answers. Raises `ModelError`."""
         try:
             return await clock.headers(self._create(request, form))
@@ -124,7 +124,7 @@ class ClientModel:
         except Exception as error:  # whatever somebody else's library raises
             raise fault_of(error) from error
 
-    async def _create(self, request: Request, form: Form) -> Any:
+    async def _create(self, request: Request, form: RequestFormat) -> Any:
         create = self._client.chat.completions.create
         try:
             return await _called(create, self._arguments(request, request.messages, form))
@@ -132,7 +132,9 @@ class ClientModel:
             messages = clean_value(request.messages)
             return await _called(create, self._arguments(request, messages, form))
 
-    def _arguments(self, request: Request, messages: list[Message], form: Form) -> dict[str, Any]:
+    def _arguments(
+        self, request: Request, messages: list[Message], form: RequestFormat
+    ) -> dict[str, Any]:
         arguments: dict[str, Any] = {"model": request.model or self.model, "stream": True}
         if form.usage:
             arguments["stream_options"] = {"include_usage": True}
@@ -153,7 +155,7 @@ async def _called(create: Any, arguments: dict[str, Any]) -> Any:
 
 
 async def _read(
-    chunks: AsyncGenerator[Any, None], reply: Reply, clock: Clock, deltas: list[Delta]
+    chunks: AsyncGenerator[Any, None], reply: ChatReply, clock: Clock, deltas: list[Delta]
 ) -> bool:
     """Add the next chunk to the reply; False at the end. Raises `ModelError`."""
     finished = reply.finished
@@ -173,7 +175,7 @@ async def _read(
     return True
 
 
-def _ending(reply: Reply) -> list[Delta]:
+def _ending(reply: ChatReply) -> list[Delta]:
     """What was held back. Raises `ModelError` where the answer is none."""
     if reply.said_nothing:
         raise ModelError("sent an empty answer", kind="protocol")

@@ -44,7 +44,7 @@ def forget(provider: str) -> bool:
     return True
 
 
-def kept() -> list[str]:
+def stored_providers() -> list[str]:
     """The keys that are in the file itself."""
     entries = read_secrets(path()).values()
     return [key for entry in entries if isinstance(key := entry.get(KEY), str)]

@@ -1,4 +1,4 @@
-"""Which models there are: the ones that the settings name, else what the providers say."""
+"""The list of models: the ones that the settings name, else what the providers say."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 
 from crow.core.errors import ModelError
-from crow.llm.naming import Keys, Stored, Table, known_providers, nothing, preset_of
+from crow.llm.model_names import Keys, Stored, Table, known_providers, nothing, preset_of
 from crow.llm.presets import PRESETS
 from crow.llm.source import Listed, Source, ask
 

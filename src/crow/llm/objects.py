@@ -1,4 +1,4 @@
-"""What clients of others answer with: objects or dicts, in async or in plain iterators."""
+"""Answers of others' clients: objects or dicts, in async or in plain iterators."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import inspect
 from collections.abc import AsyncGenerator
 from typing import Any
 
-from crow.llm.chat.opaque import EXTRA, LISTS, TEXTS
+from crow.llm.chat.reasoning_fields import EXTRA, LISTS, TEXTS
 from crow.llm.http.text import is_array, is_object
 
 FIELDS = ("content", "refusal", *TEXTS)

@@ -14,9 +14,9 @@ from typing import Any
 from crow.core.errors import ModelError, nearest
 from crow.core.frozen import frozen
 from crow.core.ports import LLM
+from crow.llm.factory import Key, ModelEndpoint, Table, make_model
 from crow.llm.listing import sources
-from crow.llm.making import Key, Place, Table, make_model
-from crow.llm.naming import (
+from crow.llm.model_names import (
     REHEARSAL,
     Stored,
     known_providers,
@@ -43,7 +43,7 @@ DISABLED = "is switched off by the client: choose a model of another provider"
 
 @frozen
 class Route:
-    """Where a client wants a provider to be asked. ``headers`` go with every request."""
+    """A route to a provider, as a client wants it. ``headers`` go with every request."""
 
     api_type: str
     url: str
@@ -63,7 +63,7 @@ class Route:
 
 
 class ProviderRoutes:
-    """What ``said`` makes of settings and environment; None there is a provider that is off.
+    """The routes that ``said`` makes of settings and environment; None is a provider that is off.
 
     ``fixed`` are providers whose place the administrator chose. Methods raise `ValueError` for
     what cannot be done.
@@ -180,7 +180,7 @@ class ProviderRoutes:
         }
         table = {**table, "headers": route.headers, "query": None, "models": models}
         named = "" if provider == MAIN else provider
-        place = Place(named, preset, Key(), table, route.wire, moved=True)
+        place = ModelEndpoint(named, preset, Key(), table, route.wire, moved=True)
         return make_model(name, place, {**self._settings, "headers": {}}, self._env)
 
     def _provider(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Which variables of an environment hold secrets; nothing but their names is looked at."""
+"""Variables of an environment that hold secrets: nothing but their names is looked at."""
 
 from __future__ import annotations
 

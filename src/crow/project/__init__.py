@@ -1,4 +1,4 @@
-"""What belongs to a folder on disk: what it brings along, what of that would run, and trust."""
+"""A folder on disk as a project: what it brings along, what of that would run, and trust."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 from crow._lazy import lazy
 
 if TYPE_CHECKING:
-    from crow.project.elsewhere.thing import Brought as Brought
     from crow.project.files import read_secrets as read_secrets
     from crow.project.files import reason as reason
     from crow.project.files import write_atomically as write_atomically
     from crow.project.files import write_secrets as write_secrets
+    from crow.project.front_matter_event import FrontMatterContext as FrontMatterContext
+    from crow.project.front_matter_event import define_front_matter as define_front_matter
+    from crow.project.front_matter_event import use_front_matter as use_front_matter
     from crow.project.frontmatter import FrontMatter as FrontMatter
     from crow.project.home import from_home as from_home
     from crow.project.home import state_directory as state_directory
+    from crow.project.other_agents.item import Brought as Brought
     from crow.project.outputs import OutputFolder as OutputFolder
     from crow.project.plugins import Plugin as Plugin
     from crow.project.plugins import fill_placeholders as fill_placeholders
@@ -28,12 +31,9 @@ if TYPE_CHECKING:
     from crow.project.trust import is_trusted as is_trusted
     from crow.project.trust import project_of as project_of
     from crow.project.trust import repository_folders as repository_folders
-    from crow.project.use import FrontMatterContext as FrontMatterContext
-    from crow.project.use import define_front_matter as define_front_matter
-    from crow.project.use import use_front_matter as use_front_matter
 
 _ROOMS = {
-    "crow.project.elsewhere.thing": "Brought",
+    "crow.project.other_agents.item": "Brought",
     "crow.project.files": "read_secrets reason write_atomically write_secrets",
     "crow.project.frontmatter": "FrontMatter",
     "crow.project.home": "from_home state_directory",
@@ -41,7 +41,7 @@ _ROOMS = {
     "crow.project.plugins": "Plugin fill_placeholders matching_names placeholder_values",
     "crow.project.settings": "HookFile Proposals SandboxSettings ServerPolicy",
     "crow.project.trust": "foreign_folders is_trusted project_of repository_folders",
-    "crow.project.use": "FrontMatterContext define_front_matter use_front_matter",
+    "crow.project.front_matter_event": "FrontMatterContext define_front_matter use_front_matter",
 }
 
 if not TYPE_CHECKING:  # a checker takes any name for there where it sees one

@@ -34,7 +34,7 @@ Contents = Mapping[str, str]
 
 
 class Seal:
-    """What may be imported from a folder: everything, or what ``contents`` has.
+    """A seal on a folder: everything may be imported, or what ``contents`` has.
 
     ``always`` are folders in it that it is for even where the interpreter looks by itself, as it
     does in a venv of the project's.

@@ -53,7 +53,7 @@ PATIENCE = 300
 
 @frozen
 class Origin:
-    """Where something is from: a ``folder`` or a git ``url``, and in it the ``path`` of a folder.
+    """The origin of something: a ``folder`` or a git ``url``, and in it the ``path`` of a folder.
 
     ``ref`` is a branch or a tag, ``commit`` where it was pinned.
     """

@@ -1,4 +1,4 @@
-"""Which of a project's own files its hooks and MCP servers run: those that their commands name.
+"""Scripts of a project that its hooks and MCP servers run: those that their commands name.
 
 Commands are read word by word, not understood: what a named script runs in turn is not known.
 """
@@ -91,7 +91,7 @@ def _told_in(path: Path, project: Path, stamp: tuple[int, int, int]) -> tuple[Na
 
 def _table(text: str, suffix: str) -> object:
     if suffix == ".jsonc":
-        from crow.project.elsewhere.files import plain
+        from crow.project.other_agents.files import plain
 
         return json.loads(plain(text))
     if suffix != ".toml":

@@ -1,4 +1,4 @@
-"""What an extension may be told of the settings, beside its own table."""
+"""The settings of a project as extensions see them, beside their own table."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from crow.project.plugins import Plugin
 if TYPE_CHECKING:
     from crow.core.extensions import Found
     from crow.core.session import Session
-    from crow.project.elsewhere.thing import Brought
+    from crow.project.other_agents.item import Brought
 
 Behaviour = Literal["allow", "ask", "deny"]
 
 
-class Rule(NamedTuple):
+class SettingsRule(NamedTuple):
     """A permission rule: ``source`` names the file, ``root`` is what ``/`` means in it."""
 
     text: str
@@ -33,9 +33,9 @@ class Rules:
     ``denyInsteadOfPrompting``; ``excluded`` are no part of the working directories.
     """
 
-    allow: tuple[Rule, ...] = ()
-    ask: tuple[Rule, ...] = ()
-    deny: tuple[Rule, ...] = ()
+    allow: tuple[SettingsRule, ...] = ()
+    ask: tuple[SettingsRule, ...] = ()
+    deny: tuple[SettingsRule, ...] = ()
     mode: str = "default"
     directories: tuple[str, ...] = ()
     switches: frozenset[str] = frozenset()

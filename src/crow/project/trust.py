@@ -1,4 +1,4 @@
-"""Which projects the user trusts: each by its path and the content of what would run.
+"""Trust in projects: each by its path and the content of what would run.
 
 A project whose settings, extensions or hooks have changed since is not trusted any more, nor is one
 whose own scripts have that a hook or an MCP server runs.

@@ -1,4 +1,4 @@
-"""Which settings files there are, and what they say; the last good text where one is broken."""
+"""The settings files, and what they say; the last good text where one is broken."""
 
 from __future__ import annotations
 

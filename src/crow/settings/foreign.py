@@ -1,4 +1,4 @@
-"""What becomes of each key of Claude Code's settings: taken, an option of an extension, or left.
+"""Claude Code's keys and what becomes of each: taken, an option of an extension, or left.
 
 What is left is said to a person once, in groups, each with what to do instead.
 """

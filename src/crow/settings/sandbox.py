@@ -1,4 +1,4 @@
-"""What a settings file says of the sandbox, taken apart: lists are joined, the rest is overlaid."""
+"""The sandbox's part of a settings file: lists are joined, the rest is overlaid."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def short(value: object) -> str:
     return shown if len(shown) <= 40 else f"{shown[:37]}..."
 
 
-def told(path: str, value: object, node: Node) -> str:
+def redacted(path: str, value: object, node: Node) -> str:
     """The same without what nobody should see; ``node`` is what should stand there."""
     from crow.settings.secrets import hidden
 
@@ -117,12 +117,12 @@ class Sieve:
     def _value(self, value: Any, node: Node, path: str) -> Any:
         node = self._resolved(node, value)
         if not fits_type(value, node):
-            text = f"{path!r} must be {expected(node)}, not {told(path, value, node)}"
+            text = f"{path!r} must be {expected(node)}, not {redacted(path, value, node)}"
             self.drop(path, value, text)
             return DROPPED
         wrong = _fault(value, node)
         if wrong:
-            self.drop(path, value, f"{path!r} {wrong}, not {told(path, value, node)}")
+            self.drop(path, value, f"{path!r} {wrong}, not {redacted(path, value, node)}")
             return DROPPED
         if isinstance(value, dict):
             return self._table(cast("dict[str, Any]", value), node, path)
@@ -164,7 +164,7 @@ class Sieve:
             items = self._resolved(node.get("items", {}), value)
             if not fits_type(value, items) or _fault(value, items):
                 what = expected(items).removeprefix("a ")
-                shown = told(path, value, items)
+                shown = redacted(path, value, items)
                 self.drop(path, value, f"{path!r} holds {shown}, which is no {what}")
                 continue
             sifted = self._value(value, items, path)

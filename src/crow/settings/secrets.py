@@ -1,4 +1,4 @@
-"""What nobody should see of settings: keys, passwords and the like, wherever they stand."""
+"""Secrets in settings: keys, passwords and the like, wherever they stand, are hidden."""
 
 from __future__ import annotations
 

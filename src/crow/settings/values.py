@@ -1,4 +1,4 @@
-"""What settings files say, typed: every value with the file that it came from."""
+"""Values of settings files, typed: each with the file that it came from."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class SettingsError(CrowError):
 
 @frozen
 class Source:
-    """Where a setting came from. ``root`` is what its rules' paths that begin with ``/`` mean.
+    """The source of a setting. ``root`` is what its rules' paths that begin with ``/`` mean.
 
     ``dialect`` says whom the file is written for: of Claude Code's only some keys are taken.
     """
@@ -61,7 +61,7 @@ class Permissions:
 
 @frozen
 class Withheld:
-    """What one file of a project wants that its user has not trusted."""
+    """The wishes of one file of a project that its user has not trusted."""
 
     source: Source
     table: Table = field(default_factory=Table, repr=False)
@@ -78,7 +78,7 @@ class Withheld:
 
 @frozen
 class Unused:
-    """What of a file does not count, by name; ``why`` says what is against it.
+    """A part of a file that does not count, by name; ``why`` says what is against it.
 
     Of hooks, the events of a file whose hooks a switch turns off.
     """

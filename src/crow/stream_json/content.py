@@ -1,4 +1,4 @@
-"""What a program sends as a prompt, as the content of a message."""
+"""The content of a program's prompt, as that of a message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program asks of a session, beside prompts, and what a session asks of its hooks."""
+"""Control requests: what a program asks of a session, and a session of the program's hooks."""
 
 from __future__ import annotations
 

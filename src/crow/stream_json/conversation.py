@@ -13,7 +13,7 @@ from crow.core.agent import Agent
 from crow.core.hooks.contexts import SessionContext
 from crow.core.messages import Content
 from crow.core.session import Reply, Session
-from crow.project.use import use_front_matter
+from crow.project.front_matter_event import use_front_matter
 from crow.stream_json.client import StreamClient
 from crow.stream_json.control import Control, deciding, hooks_table
 from crow.stream_json.init import init, settle

@@ -1,4 +1,4 @@
-"""How long the model is asked, and how often."""
+"""A stopwatch on the model: how long it is asked, and how often."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the model says, on its way to the scrollback: text and thoughts."""
+"""The model's answer on its way to the scrollback: text and thoughts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Item(Protocol):
         ...
 
 
-class Answer:
+class AnswerText:
     """A text of the model's, of which everything but the open end is final."""
 
     def __init__(self, palette: Palette, message_id: str = "") -> None:
@@ -146,7 +146,7 @@ def shortened(piece: Piece) -> Piece:
 
 
 class Thought:
-    """What the model thinks: its last lines while it does, then a line that stands for all."""
+    """The model's thoughts: their last lines while it thinks, then a line that stands for all."""
 
     def __init__(self, palette: Palette, *, whole: bool = False) -> None:
         self.done = False

@@ -1,4 +1,4 @@
-"""What the terminal says of itself: its background, and so whether it is dark or light; sixels.
+"""The terminal's background, as it says itself, and so whether it is dark or light; sixels.
 
 The answer may come at any time, or never. It is no text that somebody types, however late it is.
 """

@@ -1,4 +1,4 @@
-"""What Tab and typing complete: slash commands with their help, and files of the project."""
+"""Completion while typing and by Tab: slash commands with their help, and files of the project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the terminal wants of whoever has the conversation: the other side of its keys."""
+"""The conversation as a protocol: the other side of the terminal's keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Offered:
 
 
 class Extras(Protocol):
-    """What others add to the screen."""
+    """Additions of others to the screen."""
 
     def status(self) -> list[str]:
         """Texts for the line at the bottom."""
@@ -49,7 +49,7 @@ class Steering(Protocol):
 
 
 class Conversation(Protocol):
-    """What keys can do to a conversation."""
+    """A conversation, as keys can act on it."""
 
     @property
     def listed(self) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""Where prompts are written: many lines, long pastes folded to a word, a history that lasts."""
+"""The prompt's editor: many lines, long pastes folded to a word, a history that lasts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 @frozen
 class Draft:
-    """What was being written: the text, where the cursor stood, the words for what was pasted."""
+    """A draft: the text, where the cursor stood, the words for what was pasted."""
 
     text: str = ""
     cursor: int = 0

@@ -1,4 +1,4 @@
-"""What each key does, and which keys the settings have chosen for that."""
+"""The key bindings: what each key does, and which keys the settings have chosen for that."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from prompt_toolkit.keys import ALL_KEYS, KEY_ALIASES, Keys
 from crow.terminal.editor import Editor
 from crow.terminal.outbox import Outbox
 from crow.terminal.picker import add_picking
+from crow.terminal.progress_line import ProgressLine
 from crow.terminal.questions import Questions
-from crow.terminal.working import Working
 
 ALT_ENTER = (Keys.Escape, Keys.ControlM)
 """What Shift-Enter is taken for."""
@@ -51,12 +51,12 @@ MODIFIERS = {"ctrl": "c", "shift": "s"}
 class Worked(Protocol):
     """The session that keys go to."""
 
-    working: Working | None
+    working: ProgressLine | None
     outbox: Outbox
 
 
 class Keyed(Protocol):
-    """What keys do something to."""
+    """The window that keys act on."""
 
     editor: Editor
 

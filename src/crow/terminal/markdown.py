@@ -1,4 +1,4 @@
-"""What of a Markdown text is final while the text still comes."""
+"""Markdown while it still comes: which part of it is final."""
 
 from __future__ import annotations
 

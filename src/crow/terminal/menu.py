@@ -1,4 +1,4 @@
-"""What can be chosen from below the editor: a window of it, around what is chosen now."""
+"""A menu below the editor: a window of the choices, around what is chosen now."""
 
 from __future__ import annotations
 

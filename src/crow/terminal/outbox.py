@@ -1,4 +1,4 @@
-"""What the person has said and nobody has heard yet: nothing of it is ever lost."""
+"""The outbox: what the person has said and nobody has heard yet; nothing of it is ever lost."""
 
 from __future__ import annotations
 

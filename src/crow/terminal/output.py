@@ -1,4 +1,4 @@
-"""What is written to the terminal: a frame at a time, in one piece."""
+"""The output to the terminal: a frame at a time, in one piece."""
 
 from __future__ import annotations
 

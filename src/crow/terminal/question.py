@@ -302,7 +302,7 @@ def _named(option: Option) -> str:
 
 
 class QuestionAsked(Asked):
-    """What a hook or a tool wants to know.
+    """A question of a hook or a tool.
 
     Highlighted at first is the default, which stands as well where the person leaves; else the
     first of several, unless choices allow something.

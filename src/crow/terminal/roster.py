@@ -6,8 +6,8 @@ import time
 from collections.abc import Mapping, Sequence
 
 from crow.terminal.palette import Look, Palette
+from crow.terminal.progress_line import lasted
 from crow.terminal.tab import State, Tab
-from crow.terminal.working import lasted
 from crow.text import columns, one_line, shorten
 
 MARKS: Mapping[State, str] = {"waits": "?", "works": "✳", "done": "✓", "idle": "·"}

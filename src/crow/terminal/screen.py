@@ -52,7 +52,7 @@ UNFOLDED = ("XTERM_VERSION",)
 
 
 class Drawn(Protocol):
-    """What the screen shows."""
+    """The content of the screen."""
 
     def committed(self, width: int) -> list[str]:
         """The lines that are final since the last time."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from crow.core.events import UsageReported
 from crow.core.frozen import mutable
 from crow.terminal.palette import SGR
-from crow.terminal.working import short
+from crow.terminal.progress_line import short
 from crow.text import columns, one_line, shorten
 
 NARROW = 50
@@ -18,7 +18,7 @@ SEPARATOR = " · "
 
 @mutable
 class Status:
-    """What stands in the line; empty texts are left out.
+    """The texts of the status line; empty texts are left out.
 
     ``more`` are the texts of others. ``script`` are painted lines in the place of all of this, of
     a command of the user's.

@@ -18,11 +18,11 @@ from crow.terminal.editor import Draft, Editor
 from crow.terminal.keys import Pressed, added_keys
 from crow.terminal.outbox import Outbox
 from crow.terminal.palette import Palette
+from crow.terminal.progress_line import ProgressLine
 from crow.terminal.questions import Questions
 from crow.terminal.screen import Screen
 from crow.terminal.status import Status
 from crow.terminal.transcript import Transcript
-from crow.terminal.working import Working
 from crow.text import shorten
 
 ABSENT = 6.0
@@ -33,7 +33,7 @@ State: TypeAlias = Literal["waits", "works", "done", "idle"]
 
 
 class Window(Protocol):
-    """Where a tab is shown."""
+    """The window that shows a tab."""
 
     palette: Palette
     editor: Editor
@@ -69,7 +69,7 @@ class Tab:
         self.status = Status()
         self.transcript = Transcript(window.palette, cwd)
         self.outbox = Outbox()
-        self.working: Working | None = None
+        self.working: ProgressLine | None = None
         self.watch: Callable[[Event], object] = lambda _: None
         self.widget: Callable[[], list[str]] = list[str]
         self.keys: KeyBindingsBase = NO_KEYS
@@ -206,7 +206,7 @@ class Tab:
             self.transcript.prompt(prompt)
             if not prompt.startswith("/"):
                 self.first = self.first or prompt
-        self.working = Working()
+        self.working = ProgressLine()
         self.look()
 
     def finish(self, *, interrupted: bool = False, tells: bool = True) -> None:

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 from prompt_toolkit.completion import Completer
 from prompt_toolkit.key_binding import KeyBindingsBase
 
-from crow.terminal.beside import Beside
 from crow.terminal.clipboard import picture_in_clipboard
 from crow.terminal.editor import Editor
 from crow.terminal.keys import bindings
@@ -21,11 +20,12 @@ from crow.terminal.menu import menu_lines
 from crow.terminal.palette import Palette
 from crow.terminal.picker import Picker
 from crow.terminal.pictures import protocol_of
+from crow.terminal.progress_line import BEAT
 from crow.terminal.questions import Questions
 from crow.terminal.roster import heading, roster_line
 from crow.terminal.screen import Screen
+from crow.terminal.stdout_redirect import RedirectedStdout
 from crow.terminal.tab import ABSENT, Tab
-from crow.terminal.working import BEAT
 from crow.text import one_line, shorten
 
 T = TypeVar("T")
@@ -73,7 +73,7 @@ class Terminal:
         task = asyncio.create_task(begin())
         task.add_done_callback(lambda _: self.screen.exit())
         beat = asyncio.create_task(self._beat())
-        beside = Beside(self._print)
+        beside = RedirectedStdout(self._print)
         try:
             with redirect_stdout(beside), redirect_stderr(beside):
                 await self.screen.run()

@@ -23,7 +23,7 @@ from crow.core.events import (
     UserMessage,
 )
 from crow.core.messages import Content, text_of
-from crow.terminal.answer import Answer, Item, Thought
+from crow.terminal.answer import AnswerText, Item, Thought
 from crow.terminal.card import Body, Card
 from crow.terminal.palette import Look, Palette
 from crow.terminal.pictures import picture_lines, pictures_of
@@ -46,7 +46,7 @@ NOTICES: dict[Severity, tuple[str, tuple[Look, ...]]] = {
 
 
 class Transcript:
-    """What was said and done. ``session_id`` is the session's own; others are its sub-agents'."""
+    """The talk so far. ``session_id`` is the session's own; others are its sub-agents'."""
 
     def __init__(self, palette: Palette, cwd: str = ".") -> None:
         self.cwd = cwd
@@ -108,13 +108,13 @@ class Transcript:
 
     def _say(self, text: str, message_id: str) -> None:
         last = self._items[-1] if self._items else None
-        if isinstance(last, Answer) and not last.done and last.message_id == message_id:
+        if isinstance(last, AnswerText) and not last.done and last.message_id == message_id:
             last.take(text)
             return
         if not text.strip("\n"):
             return
         self._end_words()
-        answer = Answer(self._palette, message_id)
+        answer = AnswerText(self._palette, message_id)
         answer.take(text.lstrip("\n"))
         self._items.append(answer)
 
@@ -128,7 +128,7 @@ class Transcript:
 
     def _end_words(self) -> None:
         for item in self._items:
-            if isinstance(item, Answer | Thought):
+            if isinstance(item, AnswerText | Thought):
                 item.end()
 
     def _plan(self, entries: tuple[PlanEntry, ...]) -> None:
@@ -257,7 +257,7 @@ def notice_lines(text: str, severity: Severity, width: int, palette: Palette) ->
 
 
 class Fixed:
-    """What is final at once; its lines are known once the width is."""
+    """A block that is final at once; its lines are known once the width is."""
 
     done = True
 
@@ -276,7 +276,7 @@ class Fixed:
 
 
 class Beside(Fixed):
-    """What was said while a call was on, and is probably about it: it stands below the card."""
+    """A text said while a call was on, and probably about it: it stands below the card."""
 
     def final(self, width: int) -> list[str]:
         """See `Item`."""

@@ -1,4 +1,4 @@
-"""What tests of agents and extensions need: a scripted model, a scripted endpoint, an editor.
+"""Tools for tests of agents and extensions: a scripted model, a scripted endpoint, an editor.
 
 Names are imported when they are first used.
 """

@@ -70,7 +70,7 @@ Breaches: TypeAlias = Callable[[Any, dict[str, Any]], Iterator["tuple[object, ..
 
 
 @frozen
-class Rule:
+class ChatRule:
     """A rule: ``breaches`` gives what breaks it, ``says`` is the sentence for that."""
 
     id: str
@@ -133,22 +133,24 @@ def _foreign(body: Any, said: dict[str, Any]) -> Iterator[tuple[object, ...]]:
 
 
 RULES = (
-    Rule("C00", _unknown, "messages.{}.{}: Extra inputs are not permitted"),
-    Rule(
+    ChatRule("C00", _unknown, "messages.{}.{}: Extra inputs are not permitted"),
+    ChatRule(
         "C03",
         _unanswered,
         "An assistant message with 'tool_calls' must be followed by tool messages responding to "
         "each 'tool_call_id'. The following tool_call_ids did not have response messages: {}",
     ),
-    Rule("C17", _orphans, "messages.{}: role 'tool' must follow a message with 'tool_calls'."),
-    Rule("C04", _too_long, "Expected a string with maximum length 40, but got one of {} instead."),
-    Rule("C11", _images_of_tools, "unknown variant `image_url`, expected `text`"),
-    Rule(
+    ChatRule("C17", _orphans, "messages.{}: role 'tool' must follow a message with 'tool_calls'."),
+    ChatRule(
+        "C04", _too_long, "Expected a string with maximum length 40, but got one of {} instead."
+    ),
+    ChatRule("C11", _images_of_tools, "unknown variant `image_url`, expected `text`"),
+    ChatRule(
         "C05",
         _forgotten,
         "The `reasoning_content` in the thinking mode must be passed back to the API.",
     ),
-    Rule("C18", _foreign, "messages.{}: the thought was made by another model."),
+    ChatRule("C18", _foreign, "messages.{}: the thought was made by another model."),
 )
 """What is refused, in the order in which it is looked at."""
 

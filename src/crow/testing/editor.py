@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from acp.schema import InitializeResponse, PromptResponse
 
     from crow.core.agent import Agent
-    from crow.testing.desk import Answer
+    from crow.testing.editor_handlers import Answer
 
 FAREWELL = 30.0
 """Seconds for an agent to end in, on a machine that does much else."""
@@ -137,7 +137,7 @@ class FakeEditor:
             from acp.client.connection import ClientSideConnection
         except ImportError as error:
             raise ImportError("a FakeEditor needs: pip install 'crow-acp[testing]'") from error
-        from crow.testing.desk import FakeEditorHandlers
+        from crow.testing.editor_handlers import FakeEditorHandlers
 
         self._wire = wire
         wire.silent = self._silent

@@ -87,8 +87,8 @@ Fault: TypeAlias = "str | None"
 
 
 @frozen
-class Rule:
-    """What a request must not be: ``fault`` gives the endpoint's words where it is so."""
+class GeminiRule:
+    """A rule on a request: ``fault`` gives the endpoint's words where it is broken."""
 
     id: str
     fault: Callable[[Asked], Fault]
@@ -233,18 +233,18 @@ def _image_in_result(asked: Asked) -> Fault:
 
 
 RULES = (
-    Rule("G01", _unsigned),
-    Rule("G02", _missigned),
-    Rule("G03", _unmatched),
-    Rule("G04", _unknown),
-    Rule("G05", _misnamed),
-    Rule("G06", _hollow),
-    Rule("place", _misplaced),
-    Rule("thinking", _thinking),
-    Rule("image", _image_in_result),
+    GeminiRule("G01", _unsigned),
+    GeminiRule("G02", _missigned),
+    GeminiRule("G03", _unmatched),
+    GeminiRule("G04", _unknown),
+    GeminiRule("G05", _misnamed),
+    GeminiRule("G06", _hollow),
+    GeminiRule("place", _misplaced),
+    GeminiRule("thinking", _thinking),
+    GeminiRule("image", _image_in_result),
 )
 """What a request is judged by, once it is a conversation at all."""
-EMPTY = Rule("empty", _empty)
+EMPTY = GeminiRule("empty", _empty)
 
 
 class StrictGemini(Endpoint):

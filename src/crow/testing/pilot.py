@@ -1,4 +1,4 @@
-"""What the fixture ``crow`` gives: the whole agent at work, and questions about what happened."""
+"""The fixture ``crow``: the whole agent at work, and questions about what happened."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
-from crow.app.complaints import unknown_extensions
+from crow.app.startup_warnings import unknown_extensions
 from crow.core.errors import ExtensionError, nearest
 from crow.core.events import ToolEnded, ToolStarted
 from crow.core.hooks.context import Context
 from crow.core.trace import USER, Record
 from crow.core.verdicts import Answer, Ask, Deny, Stop
 from crow.settings import load
-from crow.testing.happened import about as words_of
-from crow.testing.happened import is_of_test, short
-from crow.testing.happened import text as text_of
-from crow.testing.happened import told as happening
+from crow.testing.descriptions import about as words_of
+from crow.testing.descriptions import is_of_test, short
+from crow.testing.descriptions import record_line as happening
+from crow.testing.descriptions import text as text_of
 from crow.testing.user import Asked, ScriptedUser, described
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ OPTIONS = "crow_eval"
 
 
 class Differs(Exception):  # noqa: N818 - no error of anybody's
-    """What the command says of a recording that came to something else."""
+    """A difference: the command's words on a recording that came to something else."""
 
 
 class RecordingFile(pytest.File):

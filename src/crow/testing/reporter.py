@@ -1,4 +1,4 @@
-"""What hangs in another process for a test: the extensions under test, and who tells of them."""
+"""The reporter in another process: the extensions under test, and who tells of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from crow.core.hooks.context import Context
 from crow.core.hooks.registry import FIRST
 from crow.core.trace import Record
 from crow.core.verdicts import Ask
-from crow.testing.happened import is_of_test
+from crow.testing.descriptions import is_of_test
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent

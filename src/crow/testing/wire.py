@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from crow.testing.official import fault as official_fault
+from crow.testing.official_schema import fault as official_fault
 from crow.testing.schema import Message
 from crow.testing.schema import fault as schema_fault
 

@@ -1,4 +1,4 @@
-"""What a coding agent is born with, and what is needed to make more of it."""
+"""The built-in tools of a coding agent, and what is needed to make more of them."""
 
 from __future__ import annotations
 

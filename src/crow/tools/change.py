@@ -21,7 +21,7 @@ Rewrite = Callable[[Document | None], tuple[str, int, int]]
 
 @frozen
 class Change:
-    """What becomes of a file. ``before`` is what it is now, None for a new one."""
+    """A change of a file. ``before`` is what it is now, None for a new one."""
 
     path: str
     real: str

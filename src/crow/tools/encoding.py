@@ -20,7 +20,7 @@ _PROBE = 8192
 
 @frozen
 class Encoding:
-    """How text became bytes: a codec's name, and the byte order mark in front."""
+    """The encoding of a file: a codec's name, and the byte order mark in front."""
 
     codec: str = "utf-8"
     mark: bytes = b""

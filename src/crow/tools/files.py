@@ -54,7 +54,7 @@ class Seen:
 
 @dataclass(slots=True)
 class SeenFiles:
-    """What the model has seen, by real path; lives in the session's cache."""
+    """The files that the model has seen, by real path; lives in the session's cache."""
 
     seen: dict[str, Seen] = field(default_factory=dict[str, Seen])
     locks: dict[str, asyncio.Lock] = field(default_factory=dict[str, asyncio.Lock])

@@ -1,4 +1,4 @@
-"""What a program printed, as text that can be shown, stored and sent."""
+"""A program's output, as text that can be shown, stored and sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a path really leads, and whether a file tool may follow it there."""
+"""Paths, followed to where they really lead, and whether a file tool may go there."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ INHERITED = ("HOME", "XDG_CONFIG_HOME", "PATH", "LANG", "LC_ALL", "USERPROFILE",
 
 
 @frozen
-class Answer:
-    """What ripgrep printed; ``is_cut`` where it was ended before it had printed all.
+class RipgrepOutput:
+    """The output of ripgrep; ``is_cut`` where it was ended before it had printed all.
 
     ``why`` says in a line that people read what ended it.
     """
@@ -55,7 +55,7 @@ def find_ripgrep() -> str | None:
     return shutil.which("rg", path=os.pathsep.join(own)) or shutil.which("rg")
 
 
-async def run_ripgrep(argv: Sequence[str], cwd: str) -> Answer:
+async def run_ripgrep(argv: Sequence[str], cwd: str) -> RipgrepOutput:
     """Run it. Raises `ToolError` with its own words where it fails, ``OSError``."""
     process = await asyncio.create_subprocess_exec(
         *argv,
@@ -83,7 +83,7 @@ async def run_ripgrep(argv: Sequence[str], cwd: str) -> Answer:
         said = await errors
     if process.returncode == 2 and not output:
         raise ToolError(_complaint(said))
-    return Answer(output, why or (TOO_BIG if process.returncode == -signal.SIGABRT else ""))
+    return RipgrepOutput(output, why or (TOO_BIG if process.returncode == -signal.SIGABRT else ""))
 
 
 def _limit(pid: int) -> None:

@@ -1,4 +1,4 @@
-"""What Grep seeks, and the lines of its answer, whoever searches."""
+"""A search of Grep's, and the lines of its answer, whoever searches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Line = tuple[str, str]
 
 @frozen
 class Search:
-    """What is sought, where, and how the answer shall look."""
+    """A search: what is sought, where, and how the answer shall look."""
 
     pattern: str
     path: str

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from crow.cli import Output, declare_agent, load_agent
-from crow.cli.stored import able, stored, whole_id
+from crow.cli.session_lookup import store_method, store_of, whole_id
 from crow.core.agent import Agent
 from crow.core.errors import SessionError
 from crow.core.session import SessionInfo, Store
@@ -55,7 +55,7 @@ async def serve(agent: Agent, options: argparse.Namespace, out: Output) -> int:
         if await asyncio.to_thread(path.is_file):
             place, told = await asyncio.to_thread(of_file, path)
         else:
-            store = stored(agent)
+            store = store_of(agent)
             place = f"#{await whole_id(store, options.session)}" if options.session else ""
             told = answers(agent, store)
         with Server(told, loop, options.port) as server:
@@ -76,15 +76,15 @@ def answers(agent: Agent, store: Store) -> dict[str, Any]:
 
     async def sessions(query: Mapping[str, str]) -> Any:
         text = query.get("q", "").strip()
-        rows: list[Any] = await able(store, "overview")(text, limit=MANY)
+        rows: list[Any] = await store_method(store, "overview")(text, limit=MANY)
         return [_row(row) for row in rows]
 
     async def session(query: Mapping[str, str]) -> Any:
         from crow.core.scrub import scrubbed
         from crow.view.document import document
-        from crow.view.words import dressed
+        from crow.view.markdown import dressed
 
-        lines = await able(store, "export")(query.get("id", ""))
+        lines = await store_method(store, "export")(query.get("id", ""))
         made = await asyncio.to_thread(lambda: dressed(document(lines)))
         return made if made["count"] != int(query.get("known", -1)) else scrubbed(None, ())
 
@@ -97,7 +97,7 @@ def of_file(path: Path) -> tuple[str, dict[str, Any]]:
     Raises `SessionError` for a file that has none.
     """
     from crow.view.document import document
-    from crow.view.words import dressed
+    from crow.view.markdown import dressed
 
     made = dressed(document(lines_of(path)))
     about, prompts = made["session"], [e for e in made["entries"] if e["kind"] == "prompt"]

@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from crow.cli import Output, UsageError, declare_agent, load_agent
-from crow.cli.stored import able, stored, whole_id
+from crow.cli.session_lookup import store_method, store_of, whole_id
 from crow.core.agent import Agent
 from crow.core.scrub import HIDDEN, spellings
 from crow.view.cli import lines_of
 from crow.view.document import document
+from crow.view.markdown import dressed
 from crow.view.server import asset
-from crow.view.words import dressed
 
 KINDS: dict[str, str] = {
     "a private key": r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]{20,8000}?-----END [A-Z ]*KEY-----",
@@ -64,9 +64,9 @@ async def _export(agent: Agent, options: argparse.Namespace, out: Output) -> int
         if await asyncio.to_thread(path.is_file):
             session_id, lines = path.stem, await asyncio.to_thread(lines_of, path)
         else:
-            store = stored(agent)
+            store = store_of(agent)
             session_id = await whole_id(store, options.session)
-            lines = await able(store, "export")(session_id)
+            lines = await store_method(store, "export")(session_id)
         text, hidden = without_secrets(lines, agent.secrets)
         made = document(text)
         page = page_of(made, hidden)

@@ -90,7 +90,7 @@ def test_a_token_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
 def test_the_face_on_standard_input_knows_nothing_of_networks() -> None:
     code = """
 import sys
-import crow.cli.acp, crow.cli.listening, crow.acp, crow.acp.server
+import crow.cli.acp, crow.cli.acp_listen, crow.acp, crow.acp.server
 heavy = {"starlette", "uvicorn", "websockets", "h11", "crow.acp.listen"}
 assert not heavy & set(sys.modules), heavy & set(sys.modules)
 """

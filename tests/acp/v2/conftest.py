@@ -17,7 +17,7 @@ from crow import Agent
 from crow.acp import run_agent
 from crow.acp.initialize import AgentCapabilities
 from crow.acp.stdio import StdioTransport
-from crow.testing import official
+from crow.testing import official_schema
 from crow.testing.remote import dial
 from crow.testing.schema import Version
 from crow.testing.wire import Message, Wire
@@ -69,7 +69,7 @@ LIBRARY = Version(
 
 def fault(message: Message, method: str | None) -> str | None:
     """What the library or the official schema of the draft says against a message."""
-    return LIBRARY.fault(message, method) or official.fault(message, method, 2)
+    return LIBRARY.fault(message, method) or official_schema.fault(message, method, 2)
 
 
 class Draft:

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.acp.v2.conftest import Draft
 
 from crow.app import build
-from crow.app.live import TRUST
+from crow.app.live_settings import TRUST
 from crow.project.trust import is_trusted
 from crow.testing import ScriptedModel
 

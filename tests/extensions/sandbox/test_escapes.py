@@ -13,7 +13,7 @@ from crow.extensions.sandbox.backend import GUARANTEES, Unconfined
 from crow.extensions.sandbox.bubblewrap import Bubblewrap
 from crow.extensions.sandbox.escapes import Escape, escapes
 from crow.extensions.sandbox.policy import Ring
-from crow.extensions.sandbox.stage import try_out
+from crow.extensions.sandbox.testbed import try_out
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the table is of Linux's ways")
 

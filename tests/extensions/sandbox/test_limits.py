@@ -19,7 +19,7 @@ from tests.extensions.sandbox.test_rings import running
 
 from crow.extensions.sandbox.limits import limits_of
 from crow.extensions.sandbox.policy import Limits
-from crow.extensions.sandbox.watch import Family, Watch, memory
+from crow.extensions.sandbox.process_monitor import Family, ProcessMonitor, memory
 from crow.testing import BuildAgent, call
 
 Play = Callable[..., Awaitable[str]]
@@ -213,7 +213,7 @@ async def test_a_watch_looks_after_no_process_but_the_commands_own():
 
 
 async def test_a_watch_that_is_left_ends_nothing(tmp_path: Path):
-    with Watch(Limits(processes=1)) as watch:
+    with ProcessMonitor(Limits(processes=1)) as watch:
         child = await asyncio.create_subprocess_exec("sleep", "0.5", start_new_session=True)
     watch.begin(child.pid)
     assert await child.wait() == 0

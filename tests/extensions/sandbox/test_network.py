@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 from tests.extensions.sandbox.conftest import backend, run
 
+from crow.extensions.sandbox.client_hello import is_begun, server_name
 from crow.extensions.sandbox.domains import Domains, plain
-from crow.extensions.sandbox.hello import is_begun, server_name
 from crow.extensions.sandbox.mounts import PRIVATE, is_below
 from crow.extensions.sandbox.policy import Policy, Proxy
 from crow.extensions.sandbox.upstream import upstream_to

@@ -12,7 +12,7 @@ import pytest
 from tests.extensions.shell_hooks.conftest import Stage, verdict
 
 from crow import Agent, tool
-from crow.app import build, complaints
+from crow.app import build, startup_warnings
 from crow.extensions import ShellHooks
 from crow.project import HookFile
 from crow.project.plugins import read
@@ -245,7 +245,7 @@ async def test_folders_of_plugins_are_used_and_a_projects_only_where_it_is_trust
     table = {"plugins": [str(tmp_path / "named")], "enabledPlugins": {"off@inline": False}}
     settings(home / ".crow/settings.json", **table)
     assert await ran(stage) == ["named", "user"]
-    told = "\n".join(complaints(load(stage.cwd)))
+    told = "\n".join(startup_warnings(load(stage.cwd)))
     assert ".crow/plugins" in told
     (stage.cwd / "ran").unlink()
     linked = plugin(stage.cwd / "tools/linked", noting("linked"), event="Stop")
@@ -311,7 +311,7 @@ async def test_what_is_wrong_with_a_plugin_is_told_in_a_line_and_stops_nobody(
     (home / ".crow/plugins/link/hooks").symlink_to("../good/hooks")
     settings(home / ".crow/settings.json", plugins=["~/nowhere"])
     assert await ran(stage) == ["good"]
-    lines = "\n".join(complaints(load(stage.cwd)))
+    lines = "\n".join(startup_warnings(load(stage.cwd)))
     assert "plugin.json cannot be read" in lines
     assert "../good/hooks/hooks.json is outside of it" in lines
     assert "link is left out: hooks/hooks.json is outside of it" in lines

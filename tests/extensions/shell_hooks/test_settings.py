@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.extensions.shell_hooks.conftest import Stage, given
 
-from crow.app import build, complaints
+from crow.app import build, startup_warnings
 from crow.extensions import ShellHooks
 from crow.project import HookFile
 from crow.project.trust import trust
@@ -128,7 +128,7 @@ async def test_a_projects_hooks_run_only_once_it_is_trusted(stage: Stage):
     agent = await work(stage)
     assert hooks_of(agent).entries == ()
     assert not seen.exists()
-    assert any("not trusted" in line for line in complaints(load(stage.cwd), agent))
+    assert any("not trusted" in line for line in startup_warnings(load(stage.cwd), agent))
     trust(stage.cwd)
     await work(stage)
     assert len(given(seen)) == 1
@@ -180,7 +180,7 @@ async def test_settings_hooks_come_after_a_projects_files_and_before_hooks_of_th
 async def test_malformed_hooks_are_told_before_the_first_prompt(stage: Stage, home: Path):
     write(home / ".claude/settings.json", hooks={"PreTolUse": [GOOD]})
     agent = build(cwd=stage.cwd)
-    lines = list(complaints(load(stage.cwd), agent))
+    lines = list(startup_warnings(load(stage.cwd), agent))
     assert any("did you mean 'PreToolUse'?" in line for line in lines)
 
 

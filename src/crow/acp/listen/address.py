@@ -1,4 +1,4 @@
-"""Where to listen: ``HOST:PORT`` as a bound socket, and what may be asked for under it."""
+"""The address to listen at: ``HOST:PORT`` as a bound socket, and the hosts and origins under it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may speak to the server: whoever knows the token; no web page that only knows the port."""
+"""The guard of the server: it lets in whoever knows the token, and no page that knows the port."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BEARER = "bearer"
 
 @frozen
 class Objection:
-    """Why a request is refused: an HTTP status, and a line for whoever sent it."""
+    """The reason why a request is refused: an HTTP status, and a line for whoever sent it."""
 
     status: int
     text: str

@@ -28,7 +28,7 @@ EVENTS = "text/event-stream"
 
 
 class Refused(Exception):  # noqa: N818 - it says no, and that is the answer
-    """Why a request is not taken: the HTTP status, and a line for whoever sent it."""
+    """The reason why a request is not taken: the HTTP status, and a line for whoever sent it."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)

@@ -1,4 +1,4 @@
-"""What happened in a session lately, as events: for a client that comes back, or comes late."""
+"""A journal of a session's latest events: for a client that comes back, or comes late."""
 
 from __future__ import annotations
 

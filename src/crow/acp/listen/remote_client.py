@@ -12,9 +12,9 @@ from crow.acp.connection import Connection, Methods
 from crow.acp.dispatch import Dispatcher
 from crow.acp.initialize import PRESUMED, AgentCapabilities, initialize
 from crow.acp.jsonrpc import Message
-from crow.acp.listen.elsewhere import Elsewhere
 from crow.acp.listen.forward import with_home
-from crow.acp.listen.neighbour import Neighbour
+from crow.acp.listen.peer_node import PeerNode
+from crow.acp.listen.remote_sessions import RemoteSessions
 from crow.acp.listen.session_pool import SharedAccess
 from crow.acp.send_queue import MessageSink
 
@@ -51,12 +51,12 @@ class RemoteClient:
         self._connection = Connection(sink)
         self._access = SharedAccess(pool)
         here = Dispatcher(AcpAgent(agent, self, self._connection, self._access))
-        self._elsewhere: Elsewhere | None = None
+        self._elsewhere: RemoteSessions | None = None
         self._methods: Methods = here
         if is_node:
-            self._methods = Neighbour(here, pool)
+            self._methods = PeerNode(here, pool)
         elif node is not None:
-            self._methods = self._elsewhere = Elsewhere(here, self, self._connection, node)
+            self._methods = self._elsewhere = RemoteSessions(here, self, self._connection, node)
         self._inbox: deque[Message] = deque()
         self._space = asyncio.Semaphore(BACKLOG)
         self._news = asyncio.Event()

@@ -30,7 +30,7 @@ LOOK = 0.02
 
 
 class SessionPool:
-    """Where the editors of many connections meet the sessions of one agent; an extension of it.
+    """A pool of one agent's sessions for the editors of many connections; an extension of it.
 
     ``patience`` is how many seconds a question waits for an editor to come back, ``idle`` how
     many seconds a session that nobody uses stays open.
@@ -165,7 +165,7 @@ class SharedAccess:
             arrival = editor.arrival = shared.expect(editor, again=again)
             self._taken = [held for held in self._taken if self._pool.seats(*held)]
             self._taken.append((session.id, editor))
-            editor.attach(session, arrival.told)
+            editor.attach(session, arrival.replayed_count)
 
     def has(self, session: Session, editor: AcpClient | None) -> bool:
         """True where it has the pen."""
@@ -179,9 +179,9 @@ class SharedAccess:
         )
         return shared.editor not in (None, editor) and not loses
 
-    def told(self, session: Session, editor: AcpClient | None) -> str:
+    def refusal(self, session: Session, editor: AcpClient | None) -> str:
         """Who has the pen, and how to take it."""
-        return self._pool.of(session).told(editor)
+        return self._pool.of(session).refusal(editor)
 
     def take(self, session: Session, editor: AcpClient) -> bool:
         """Take the pen."""

@@ -59,7 +59,7 @@ class Arrival:
         self._is_reached = False
 
     @property
-    def told(self) -> int | None:
+    def replayed_count(self) -> int | None:
         """How many messages of the history no more will be told of; None for all."""
         session, cursor = self.shared.session, self.cursor
         return cursor.count if cursor.segment == session.segment else None
@@ -173,7 +173,7 @@ class SharedSession:
             each.tell_of_pen(TAKEN.format(editor.name), editor.name, is_own=False)
         self._tell_of_change()
 
-    def told(self, editor: AcpClient | None) -> str:
+    def refusal(self, editor: AcpClient | None) -> str:
         """What somebody is told who has not got the pen."""
         if self.editor is not None and editor in self.watchers:
             return WATCHED.format(self.editor.name)

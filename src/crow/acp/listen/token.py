@@ -30,7 +30,7 @@ def token_of(given: str | None, file: str | None) -> str | None:
     if given is not None:
         return checked(given, "--token")
     if file is not None:
-        return kept(Path(os.path.expanduser(file)))
+        return load_or_make(Path(os.path.expanduser(file)))
     return checked(inherited, VARIABLE) if inherited else None
 
 
@@ -48,7 +48,7 @@ def checked(token: str, source: str) -> str:
     return token
 
 
-def kept(file: Path) -> str:
+def load_or_make(file: Path) -> str:
     """The token in a file; a new one is written there if there is no such file yet.
 
     Raises `TokenError`, also for a file that others can read.

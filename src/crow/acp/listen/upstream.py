@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from crow.acp.connection import CANCEL, UPDATE, Connection
 from crow.acp.errors import ClientError, Refusal
 from crow.acp.jsonrpc import LIMIT, Message, as_object, encode, failure, notification, success
-from crow.acp.listen.remote import explained, is_failure
+from crow.acp.listen.node_errors import explained, is_failure
 
 if TYPE_CHECKING:
     from websockets.asyncio.client import ClientConnection

@@ -28,7 +28,7 @@ def serve_proxy(build: Callable[[], Agent], command: Sequence[str]) -> int:
 
     source, sink = claim_stdio()
     if command:
-        from crow.acp.proxy.alone import serve
+        from crow.acp.proxy.standalone import serve
 
         return asyncio.run(serve(build, command, source, sink))
     from crow.acp.proxy.chain import serve_chain

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 
 from crow.acp.jsonrpc import INVALID_REQUEST, Oversized, as_object, failure
-from crow.acp.proxy.alone import FLUSHING, hang_up_at_signals
+from crow.acp.proxy.endpoint import CANCEL_REQUEST
 from crow.acp.proxy.line import Line, is_answer, parse, unread
 from crow.acp.proxy.peers import StandardIO, lines
 from crow.acp.proxy.relay import Relay
-from crow.acp.proxy.side import CANCEL_REQUEST
+from crow.acp.proxy.standalone import FLUSHING, hang_up_at_signals
 from crow.core.agent import Agent
 
 INITIALIZE = "initialize"

@@ -40,7 +40,7 @@ async def lines(stream: asyncio.StreamReader) -> AsyncGenerator[bytes | Oversize
 
 
 class Flow:
-    """Whether an end takes more; called by asyncio."""
+    """Flow control of one end: whether it takes more; called by asyncio."""
 
     def __init__(self) -> None:
         self._has_room = asyncio.Event()

@@ -23,12 +23,12 @@ from crow.acp.jsonrpc import (
     notification,
     success,
 )
+from crow.acp.proxy.endpoint import CANCEL_REQUEST, Endpoint, Judgement
 from crow.acp.proxy.line import Line, is_answer, parse, understood, unjudgeable, unread
 from crow.acp.proxy.options import CANCELLED as NOBODY
 from crow.acp.proxy.options import allowed, kind_chosen, refused
 from crow.acp.proxy.peers import Peer
 from crow.acp.proxy.session import GuardedSession, ProxyClient, Verdict
-from crow.acp.proxy.side import CANCEL_REQUEST, Judgement, Side
 from crow.acp.proxy.tool_names import ForeignCall, calls_of, requested
 from crow.core.agent import Agent
 
@@ -51,7 +51,7 @@ class Relay:
     """
 
     def __init__(self, crow: Agent, client: Peer, agent: Peer) -> None:
-        self.client, self.agent = Side(client), Side(agent)
+        self.client, self.agent = Endpoint(client), Endpoint(agent)
         self._crow = crow
         self._names = f"crow-{secrets.token_hex(4)}"
         self._count = 0

@@ -52,7 +52,7 @@ class ForeignTool:
 
 @frozen
 class Verdict:
-    """What is to become of calls. ``is_sure``: they may pass without anybody being asked."""
+    """The verdict on calls. ``is_sure``: they may pass without anybody being asked."""
 
     reason: str = ""
     is_refused: bool = False

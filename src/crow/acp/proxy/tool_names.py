@@ -1,4 +1,4 @@
-"""What other agents call their tools, and what rules and hooks call the same: tables, as data.
+"""The tool names of other agents, and what rules and hooks call the same: tables, as data.
 
 Facts from the sources of claude-agent-acp 0.49, codex-acp (Rust, and 1.x for Node) and Gemini CLI
 0.61, and from what Qwen Code 0.24, opencode 1.18 and Kimi Code 2.1 say: none says a tool's name in

@@ -1,4 +1,4 @@
-"""What version 2 asks of an agent in other ways than version 1; the rest is as in version 1."""
+"""The methods of version 2 that differ from those of version 1."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from crow.cli.output import Output, Style
 from crow.cli.parser import Parser
 
 if TYPE_CHECKING:
-    from crow.cli.demo.project import Place
+    from crow.cli.demo.project import DemoFolder
     from crow.core.agent import Agent
     from crow.core.session import Session
 
@@ -42,16 +42,16 @@ def main(options: argparse.Namespace, out: Output) -> int:
     return asyncio.run(play(project.make(), out))
 
 
-async def play(place: Place, out: Output) -> int:
+async def play(place: DemoFolder, out: Output) -> int:
     """Play the prompts, then say where everything is."""
     from crow.cli.demo import hooks
-    from crow.cli.view import View
+    from crow.cli.line_client import LineClient
 
     introduce(place, hooks.__file__, out)
     agent = make_agent(place, out)
     async with agent:
         session = await agent.new_session(
-            place.project, client=View(out, cwd=str(place.project), asker=None)
+            place.project, client=LineClient(out, cwd=str(place.project), asker=None)
         )
         for number, prompt in enumerate((READ, CREATE, DELETE), 1):
             await ask(agent, session, f"{number}", prompt, out)
@@ -62,7 +62,7 @@ async def play(place: Place, out: Output) -> int:
     return 0
 
 
-def introduce(place: Place, hooks: str, out: Output) -> None:
+def introduce(place: DemoFolder, hooks: str, out: Output) -> None:
     """Say what is about to be seen."""
     out.line("Crow's demonstration: the loop is real, the tools are real, the hooks are real;")
     out.line("the model is a rehearsal that understands a few plain requests.")
@@ -81,7 +81,7 @@ def introduce(place: Place, hooks: str, out: Output) -> None:
     out.line()
 
 
-def make_agent(place: Place, out: Output) -> Agent:
+def make_agent(place: DemoFolder, out: Output) -> Agent:
     """An agent of parts: the embedded model, fenced tools, five hooks, a store, a log."""
     from crow.cli.demo.fence import Fence, fenced_tools
     from crow.cli.demo.hooks import HOOKS
@@ -107,7 +107,7 @@ async def ask(agent: Agent, session: Session, number: str, prompt: str, out: Out
     out.start_line()
 
 
-def explain(agent: Agent, session: Session, place: Place, out: Output) -> None:
+def explain(agent: Agent, session: Session, place: DemoFolder, out: Output) -> None:
     """Show who stopped the third prompt: the record of the hook that decided."""
     from crow.core import loop
     from crow.core.verdicts import Deny
@@ -138,7 +138,7 @@ def where(agent: Agent, name: str) -> str:
     return f"{inspect.getsourcefile(thing)}:{line}"
 
 
-def conclude(agent: Agent, session: Session, place: Place, out: Output) -> None:
+def conclude(agent: Agent, session: Session, place: DemoFolder, out: Output) -> None:
     """Say what came of it, and how to look at it."""
     from crow.cli.demo import fence
 

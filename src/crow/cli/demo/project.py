@@ -20,7 +20,7 @@ TEMPORARY = ("build.tmp", "cache.tmp", "download.tmp", "notes.txt")
 
 
 @frozen
-class Place:
+class DemoFolder:
     """``project`` is where the agent works, ``tmp`` stands for ``/tmp``."""
 
     folder: Path
@@ -32,10 +32,10 @@ class Place:
         return ", ".join(sorted(path.name for path in self.tmp.iterdir())) or "nothing"
 
 
-def make() -> Place:
+def make() -> DemoFolder:
     """A fresh folder with the files in it."""
     folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="crow-demo-")))
-    place = Place(folder, folder / "project", folder / "tmp")
+    place = DemoFolder(folder, folder / "project", folder / "tmp")
     for name, text in PROJECT.items():
         write(place.project / name, text)
     for name in TEMPORARY:

@@ -1,4 +1,4 @@
-"""What hangs on a session in which the model may write an extension."""
+"""The tools and instructions of a session in which the model may write an extension."""
 
 from __future__ import annotations
 

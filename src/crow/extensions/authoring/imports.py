@@ -1,4 +1,4 @@
-"""What a text could not import, found without running it: nobody has agreed to that yet."""
+"""Imports of a text that cannot be had, found without running it: nobody agreed to that yet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the text of an extension hangs on, read without running it."""
+"""An outline of an extension's text: all that it hangs on the loop, read without running it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def outline(text: str, events: Collection[str]) -> dict[str, list[str]]:
     return {sort: [*names] for sort, names in found.items()}
 
 
-def told(found: Mapping[str, Collection[str]]) -> str:
+def summary(found: Mapping[str, Collection[str]]) -> str:
     """That in a line."""
     return "; ".join(f"{sort}: {', '.join(names)}" for sort, names in found.items())
 

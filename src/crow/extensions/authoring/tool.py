@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from crow import Ask, ExtensionError, ToolResult, frozen
 from crow.events import REJECT_ONCE, CommandsChanged, Option
-from crow.extensions.authoring.outline import fault_of, outline, told
+from crow.extensions.authoring.outline import fault_of, outline, summary
 from crow.tools import Diff, Location
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ WHAT = "it is code that runs inside of Crow, in no sandbox"
 
 @frozen
 class Proposal:
-    """What a call would put into use: the very text that the user is shown."""
+    """A proposal to put an extension into use: the very text that the user is shown."""
 
     path: Path
     text: str = ""
@@ -90,7 +90,7 @@ class LoadExtension:
             self._answers[call.call.id] = option
 
         return Ask(
-            f"{WHAT}. {told(held)}",
+            f"{WHAT}. {summary(held)}",
             rule=f"{NAME} is asked about in every mode",
             options=OPTIONS,
             answered=answered,
@@ -121,7 +121,7 @@ class LoadExtension:
             return ToolResult.failure(f"it is not in use: {error}")
         lasts = f"whenever Crow runs ({found.source})" if keep else "until Crow ends"
         await call.emit(CommandsChanged())
-        return ToolResult(f"{found.name} is in use, {lasts}. {told(_added(call, found.names))}")
+        return ToolResult(f"{found.name} is in use, {lasts}. {summary(_added(call, found.names))}")
 
     def _read(self, call: ToolContext) -> Proposal:
         """The file as it is now, or what keeps it from being used."""

@@ -26,7 +26,7 @@ from crow.events import CommandsChanged
 from crow.extensions.commands.builtin import REQUEST, builtin_commands
 from crow.extensions.commands.directories import ADD_DIR, CD, DIRECTORY_ADDED
 from crow.extensions.commands.naming import missing, typed
-from crow.extensions.commands.recipe import Recipe, Recipes, Scope, Stamp, stamps, told
+from crow.extensions.commands.recipe import Recipe, Recipes, Scope, Stamp, recipe_of, stamps
 from crow.project import Plugin, foreign_folders, is_trusted, placeholder_values, project_of
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ CommandFolder = tuple[Path, Scope, Plugin | None, str]
 
 
 class CommandIndex:
-    """What one session has of custom commands: the files as they were read, and complaints.
+    """The custom commands of one session: the files as they were read, and complaints.
 
     ``left_out`` is a project whose commands wait for its user's trust, ``commands`` take back
     those that are offered.
@@ -268,7 +268,7 @@ class CommandsHook:
             if each.kind == self.name or is_elsewhere:
                 continue
             with suppress(ValueError):
-                recipe = told(each)
+                recipe = recipe_of(each)
                 recipes.named.setdefault(recipe.name, recipe)
 
     def _command(self, recipe: Recipe) -> Command:

@@ -1,4 +1,4 @@
-"""What a prompt that begins with a slash means: a command, a short name of one, or none at all."""
+"""The name in a prompt that begins with a slash: a command's, a short one, or none at all."""
 
 from __future__ import annotations
 

@@ -201,7 +201,7 @@ def stamps(folders: Iterable[Path]) -> list[Stamp]:
     return found
 
 
-def told(brought: Brought) -> Recipe:
+def recipe_of(brought: Brought) -> Recipe:
     """The command that another agent's settings file describes. Raises ``ValueError``."""
     table, name = brought.value, brought.name.replace("/", ":")
     if not re.fullmatch(NAME, name):

@@ -55,7 +55,7 @@ CallNext = Callable[[], Awaitable[Completion]]
 
 @mutable
 class Memory:
-    """What is remembered of a session: compactions in a row that did not help, and when to wait.
+    """The memory of a session: compactions in a row that did not help, and when to wait.
 
     ``overflows`` counts requests in a row that were too long for the endpoint; ``wait_until`` is
     how many tokens there must be before it is tried again.

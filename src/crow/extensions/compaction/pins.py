@@ -1,4 +1,4 @@
-"""What no summary can lose: the user's own words, and the files at hand."""
+"""Pins that no summary can lose: the user's own words, and the files at hand."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHARE = 4
 
 @mutable
 class Pins:
-    """What a history leaves behind where it is replaced.
+    """The part of a history that stays where it is replaced.
 
     ``words`` are the messages of the user, the oldest first; ``left_out`` counts those that there
     was no room for. ``files`` are the paths that tools were given, the latest last.

@@ -29,7 +29,7 @@ exit 0
 
 
 class ContainerError(CrowError):
-    """What is wrong with a container, in one line: the command, its exit code, its last words."""
+    """A fault of a container, in one line: the command, its exit code, its last words."""
 
 
 class Recipe(Protocol):

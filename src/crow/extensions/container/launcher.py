@@ -27,7 +27,7 @@ PATIENCE = 30.0
 
 @dataclass
 class Launch:
-    """How a command is started inside; the `crow.keys.Launcher` says what each of these is."""
+    """The start of a command inside; the `crow.keys.Launcher` says what each of these is."""
 
     argv: Sequence[str]
     env: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""What tokens cost: by the settings, by what is known of the model, or by ``genai-prices``."""
+"""Prices of tokens: by the settings, by what is known of the model, or by ``genai-prices``."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ DEFERRED = (
 
 @mutable
 class Offered:
-    """What the model of a session was told of tools: in the list, and since.
+    """The tools that the model of a session was told of: in the list, and since.
 
     ``listed`` is the list of a segment of the history, ``seen`` what there was at the last look,
     ``known`` what the model knows by now, by name. ``has_call`` is true with `CALL_TOOL` listed.

@@ -19,7 +19,7 @@ from crow.project import project_of, repository_folders
 
 if TYPE_CHECKING:
     from crow import Agent, CwdContext, ProjectSettings
-    from crow.extensions.instructions.rules import Rule
+    from crow.extensions.instructions.rules import RuleFile
 
 NAME = "instructions"
 ORDER = 500
@@ -209,7 +209,7 @@ class InstructionsHook:
 
     def _rules(
         self, reading: InstructionLoader, cwd: str
-    ) -> Iterator[tuple[Rule, Path, Path | None]]:
+    ) -> Iterator[tuple[RuleFile, Path, Path | None]]:
         """The rules that there are, the folder that their patterns begin in, and their border."""
         folders = repository_folders(Path(cwd))[::-1]
         for folder in self.user:
@@ -271,7 +271,7 @@ class InstructionLoader:
     seen: set[Path] = field(default_factory=set[Path])
     texts: set[str] = field(default_factory=set[str])
     complaints: list[str] = field(default_factory=list[str])
-    ruled: dict[Path, list[Rule]] = field(default_factory=dict[Path, "list[Rule]"])
+    ruled: dict[Path, list[RuleFile]] = field(default_factory=dict[Path, "list[RuleFile]"])
     visited: set[tuple[int, tuple[str, ...], str]] = field(
         default_factory=set[tuple[int, tuple[str, ...], str]]
     )
@@ -283,7 +283,7 @@ class InstructionLoader:
         self.visited.add(visit)
         return is_first
 
-    def rules(self, folder: Path) -> list[Rule]:
+    def rules(self, folder: Path) -> list[RuleFile]:
         """The rules in a folder, as they were when it was first looked at."""
         if folder not in self.ruled:
             self.ruled[folder] = _rules_in(folder) if folder.is_dir() else []
@@ -334,7 +334,7 @@ class InstructionLoader:
         return _without_head(path, text.replace("\0", "")).strip()
 
 
-def _rules_in(folder: Path) -> list[Rule]:
+def _rules_in(folder: Path) -> list[RuleFile]:
     from crow.extensions.instructions.rules import rules_in
 
     return rules_in(folder)

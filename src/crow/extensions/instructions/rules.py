@@ -16,7 +16,7 @@ LONGEST_HEAD = 10_000
 """Characters of a rule in which its front matter ends."""
 
 
-class Rule(NamedTuple):
+class RuleFile(NamedTuple):
     """A file of a folder of rules: for files that fit ``patterns``, None for all.
 
     One without patterns that is not for all is offered by its ``description``, where it has one.
@@ -27,7 +27,7 @@ class Rule(NamedTuple):
     description: str = ""
 
     @classmethod
-    def of(cls, path: Path) -> Rule:
+    def of(cls, path: Path) -> RuleFile:
         """What the front matter of a file says; one that cannot be read is for no file."""
         try:
             with path.open(encoding="utf-8-sig", errors="replace") as opened:
@@ -60,10 +60,10 @@ class Rule(NamedTuple):
         return GitIgnoreSpec.from_lines(self.patterns or ()).match_file(within)
 
 
-def rules_in(folder: Path) -> list[Rule]:
+def rules_in(folder: Path) -> list[RuleFile]:
     """The rules in a folder and those below it, by their paths."""
     found = (each for each in folder.rglob("*") if each.suffix in SUFFIXES)
-    return list(map(Rule.of, sorted(islice(filter(Path.is_file, found), MOST))))
+    return list(map(RuleFile.of, sorted(islice(filter(Path.is_file, found), MOST))))
 
 
 def _listed(value: object) -> list[str]:

@@ -17,7 +17,7 @@ Table = Mapping[str, Any]
 
 @frozen
 class ClaudeServers:
-    """What the file says of servers: for everywhere, for one project, and which are off there."""
+    """The servers of the file: for everywhere, for one project, and which are off there."""
 
     user: tuple[Found, ...] = ()
     local: tuple[Found, ...] = ()

@@ -1,4 +1,4 @@
-"""Which definitions of tools were in use already: one that has changed is asked about again.
+"""Fingerprints of tools in use: a definition that has changed is asked about again.
 
 Without this, a server could have a harmless tool allowed for ever and then make another one of it.
 """
@@ -24,7 +24,7 @@ def fingerprint(definition: dict[str, Any]) -> str:
 
 
 class Definitions:
-    """What was accepted, in a file of the user's.
+    """The definitions that were accepted, in a file of the user's.
 
     These are the fingerprints of a tool, by its server and raw name, and which tools had a name.
     """

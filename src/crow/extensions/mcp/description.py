@@ -1,4 +1,4 @@
-"""What is known of a server before it is asked: where it is, and how it is reached."""
+"""The description of a server, before it is asked: where it is, and how it is reached."""
 
 from __future__ import annotations
 

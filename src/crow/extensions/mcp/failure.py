@@ -1,4 +1,4 @@
-"""Why a server is not there: what it said, how it ended, what it complained of."""
+"""The failure of a server: what it said, how it ended, what it complained of."""
 
 from __future__ import annotations
 

@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from crow.extensions.mcp.claude import ClaudeServers
     from crow.extensions.mcp.definitions import Definitions
     from crow.extensions.mcp.description import Description, DescriptionError
-    from crow.extensions.mcp.own import OwnServers
     from crow.extensions.mcp.server import KnownWays
     from crow.extensions.mcp.servers import Servers
+    from crow.extensions.mcp.session_servers import SessionServers
     from crow.project import Brought
 
 HELD: Key[Held] = Key("mcp.servers")
@@ -250,24 +250,24 @@ class McpHook:
 
     def own_servers(
         self, described: Mapping[str, Any], source: str, may_have: Callable[[str], bool]
-    ) -> OwnServers:
+    ) -> SessionServers:
         """Who connects to further servers in one session alone, such as an agent's.
 
         ``described`` are descriptions by name, of the file ``source``; ``may_have`` says which
         of their tools there are. Nothing here asks whether its user trusts that.
         """
-        from crow.extensions.mcp.own import OwnServers
+        from crow.extensions.mcp.session_servers import SessionServers
 
         only = {n: it for n, it in described.items() if self.only is None or n in self.only}
-        return OwnServers(self._started, self._is_patient, only, source, may_have)
+        return SessionServers(self._started, self._is_patient, only, source, may_have)
 
     def _started(self, ctx: SessionContext, found: Mapping[str, Description]) -> Servers:
-        from crow.extensions.mcp.auth.vault import Vault
+        from crow.extensions.mcp.auth.credential_store import CredentialStore
         from crow.extensions.mcp.definitions import Definitions
         from crow.extensions.mcp.servers import Servers
 
         self._definitions = self._definitions or Definitions()
-        vault = Vault()
+        vault = CredentialStore()
         used = [each for each in found.values() if not self.refusal(each)]
         servers = Servers(ctx, used, self.limits, self._definitions, self._known, vault)
         servers.start()
@@ -354,7 +354,7 @@ class McpHook:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a session holds: the servers that were ``found``, for ``by``, and what was ``named``."""
+    """The servers of a session: those that were ``found``, for ``by``, and what was ``named``."""
 
     by: McpHook
     named: object

@@ -1,4 +1,4 @@
-"""How long a server may take, and how much it may send."""
+"""Limits on a server: how long it may take, and how much it may send."""
 
 from __future__ import annotations
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from crow.extensions.mcp.auth.person import Person
-    from crow.extensions.mcp.auth.vault import Vault
+    from crow.extensions.mcp.auth.credential_store import CredentialStore
+    from crow.extensions.mcp.auth.sign_in import SignIn
     from crow.extensions.mcp.description import Description
     from crow.extensions.mcp.limits import Limits
-    from crow.extensions.mcp.ways import Way
+    from crow.extensions.mcp.negotiation import ConnectionMode
     from crow.keys import Launcher
     from crow.process import ProcessReaper
 
@@ -21,7 +21,7 @@ class Owner(Protocol):
     description: Description
     limits: Limits
     reaper: ProcessReaper
-    vault: Vault
+    vault: CredentialStore
 
     @property
     def cwd(self) -> str:
@@ -39,11 +39,11 @@ class Owner(Protocol):
         ...
 
     @property
-    def way(self) -> Way | None:
+    def way(self) -> ConnectionMode | None:
         """How it was reached the last time."""
         ...
 
-    def remember(self, way: Way | None) -> None:
+    def remember(self, way: ConnectionMode | None) -> None:
         """It was reached in this way."""
         ...
 
@@ -67,7 +67,7 @@ class Owner(Protocol):
         """Keep a line that the server logs."""
         ...
 
-    def person(self) -> Person | None:
+    def person(self) -> SignIn | None:
         """Who can sign in now."""
         ...
 

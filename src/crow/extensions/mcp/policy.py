@@ -1,4 +1,4 @@
-"""Which servers may be used, by the lists of the settings: Claude Code's ``allowedMcpServers``.
+"""The policy on servers, by the lists of the settings: Claude Code's ``allowedMcpServers``.
 
 A rule of either list names a server, its whole command, or a pattern of its URL. What denies wins.
 Names say little, since whoever describes a server chooses its name: where the list of what is

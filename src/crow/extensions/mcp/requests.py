@@ -44,7 +44,7 @@ class Broken(Exception):  # noqa: N818 - it travels among messages
 
 
 class Requests:
-    """What was asked, from the moment that it is sent to the one that it is answered."""
+    """The requests that no answer has come to yet, from the moment that each is sent."""
 
     def __init__(self) -> None:
         self._open: dict[Id, Request] = {}

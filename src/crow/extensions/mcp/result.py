@@ -1,4 +1,4 @@
-"""What a server sent, as a tool's result: bounded, and labelled as data of that server."""
+"""A server's result as a tool's: bounded, and labelled as data of that server."""
 
 from __future__ import annotations
 

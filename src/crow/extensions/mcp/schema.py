@@ -28,7 +28,7 @@ def fault(schema: object) -> str | None:
     return wrong or _fault_of_meaning(whole)
 
 
-def told(schema: dict[str, Any]) -> dict[str, Any]:
+def model_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """A schema as models are told of it; what only branches of it know of may be left out."""
     shown = {key: value for key, value in schema.items() if key not in UNTOLD}
     properties: dict[str, Any] = {}
@@ -79,7 +79,7 @@ def _fault_at_top(schema: dict[str, Any]) -> str | None:
     found = [key for key in TOP if key in schema]
     if found:
         return f"its input schema has {found[0]!r} at its top"
-    properties = told(schema).get("properties", {})
+    properties = model_schema(schema).get("properties", {})
     if not isinstance(properties, dict):
         return "'properties' of its input schema is no object"
     odd = [key for key in cast("dict[str, Any]", properties) if not _KEY.fullmatch(key)]

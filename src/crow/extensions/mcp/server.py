@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from crow import Context, ToolEnvironment
 from crow.extensions.mcp.auth.browser import open_page
-from crow.extensions.mcp.auth.person import Person, SignInNeeded, needed
+from crow.extensions.mcp.auth.browser_sign_in import BrowserSignIn
+from crow.extensions.mcp.auth.credential_store import CredentialStore
 from crow.extensions.mcp.auth.redirect import Listener
-from crow.extensions.mcp.auth.seated import Seated
-from crow.extensions.mcp.auth.vault import Vault
-from crow.extensions.mcp.calling import Calls, Pulse
+from crow.extensions.mcp.auth.sign_in import SignIn, SignInNeeded, needed
+from crow.extensions.mcp.call_timeout import Calls, Pulse
 from crow.extensions.mcp.definitions import Definitions
 from crow.extensions.mcp.description import Description
 from crow.extensions.mcp.elicitation import elicit
@@ -30,11 +30,11 @@ from crow.process import ProcessReaper
 if TYPE_CHECKING:
     from mcp.types import CallToolResult, GetPromptResult, Prompt, ReadResourceResult
 
-    from crow.extensions.mcp.link import Link
-    from crow.extensions.mcp.ways import Way
+    from crow.extensions.mcp.connection import ServerConnection
+    from crow.extensions.mcp.negotiation import ConnectionMode
     from crow.keys import Launcher
 
-    KnownWays = dict[tuple[str, ...], Way]
+    KnownWays = dict[tuple[str, ...], ConnectionMode]
 
 T = TypeVar("T")
 logger = logging.getLogger("crow.mcp")
@@ -63,7 +63,7 @@ class Server:
         definitions: Definitions,
         reaper: ProcessReaper,
         known: KnownWays,
-        vault: Vault,
+        vault: CredentialStore,
     ) -> None:
         self.description = description
         self.name = description.name
@@ -81,7 +81,7 @@ class Server:
         self.task: asyncio.Task[None] | None = None
         self._known = known
         self._ctx = ctx
-        self._link: Link | None = None
+        self._link: ServerConnection | None = None
         self._stale: set[str] = set()
         self._settled = asyncio.Event()
         self._wanted = asyncio.Event()
@@ -120,7 +120,7 @@ class Server:
             self._wanted.set()
 
     async def _live(self) -> None:
-        await asyncio.to_thread(import_module, "crow.extensions.mcp.link")
+        await asyncio.to_thread(import_module, "crow.extensions.mcp.connection")
         while True:
             was_up = await self._connect()
             if not was_up or self._deaths > EAGER:
@@ -136,7 +136,7 @@ class Server:
 
     async def _connect(self) -> bool:
         """Connect, and stay until the connection ends; True where it was up."""
-        from crow.extensions.mcp.link import opened
+        from crow.extensions.mcp.connection import opened
 
         failure = Failure()
         loop = asyncio.get_running_loop()
@@ -164,7 +164,7 @@ class Server:
         await self._tell(failure, reason, was_up=up_since is not None)
         return up_since is not None
 
-    def _up(self, link: Link) -> None:
+    def _up(self, link: ServerConnection) -> None:
         self._link = link
         self.state = "ready"
         self.error = ""
@@ -207,7 +207,7 @@ class Server:
             text = f"the MCP server {self.name!r} did not list its {' and '.join(stale)}: {why}"
             await self._ctx.ui.notify(text, severity="warning")
 
-    async def _read(self, link: Link, what: set[str]) -> None:
+    async def _read(self, link: ServerConnection, what: set[str]) -> None:
         self.has_resources = link.has_resources
         if "tools" in what and link.has_tools:
             self.dropped = {}
@@ -269,7 +269,7 @@ class Server:
             for each in found
         ]
 
-    async def _connected(self) -> Link:
+    async def _connected(self) -> ServerConnection:
         """The connection, or the one that is about to be made."""
         self.reconnect()
         await self._settled.wait()
@@ -302,11 +302,11 @@ class Server:
     # what it asks
 
     @property
-    def way(self) -> Way | None:
+    def way(self) -> ConnectionMode | None:
         """How it was reached the last time, in this session or in another one."""
         return self._known.get(self.description.address)
 
-    def remember(self, way: Way | None) -> None:
+    def remember(self, way: ConnectionMode | None) -> None:
         """It was reached in this way; None where that holds no longer."""
         if way is None:
             self._known.pop(self.description.address, None)
@@ -354,12 +354,12 @@ class Server:
         """Know something that nobody may see: no tool says it any more."""
         self._ctx.agent.known_secrets |= {secret}
 
-    def person(self) -> Person | None:
+    def person(self) -> SignIn | None:
         """The user, where a call needs it or somebody wants to sign in."""
         may_ask = self._signs_in or self._link is not None
         if not may_ask or not getattr(self._ctx.client, "answers", True):
             return None
-        return Seated(self._show, self._wait_for_user)
+        return BrowserSignIn(self._show, self._wait_for_user)
 
     def _wait_for_user(self, waits: bool) -> None:
         """Connecting takes as long as the user does."""

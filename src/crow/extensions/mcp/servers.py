@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from crow import Context, RunContext, Tool
 from crow.events import CommandsChanged
-from crow.extensions.mcp.auth.person import NEEDED
-from crow.extensions.mcp.auth.vault import Vault
+from crow.extensions.mcp.auth.credential_store import CredentialStore
+from crow.extensions.mcp.auth.sign_in import NEEDED
 from crow.extensions.mcp.definitions import Definitions
 from crow.extensions.mcp.description import Description
 from crow.extensions.mcp.limits import Limits
@@ -52,7 +52,7 @@ class Servers:
         limits: Limits,
         definitions: Definitions,
         known: KnownWays,
-        vault: Vault,
+        vault: CredentialStore,
     ) -> None:
         self.may_have: Callable[[str], bool] = everything
         self._ctx = ctx

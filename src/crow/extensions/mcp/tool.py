@@ -10,7 +10,7 @@ from crow.extensions.mcp.failure import Gone, Refused, plain
 from crow.extensions.mcp.naming import tool_name
 from crow.extensions.mcp.result import of_call
 from crow.extensions.mcp.schema import compiled, mismatch
-from crow.extensions.mcp.schema import told as shown
+from crow.extensions.mcp.schema import model_schema as shown
 from crow.tools import ToolKind
 
 if TYPE_CHECKING:

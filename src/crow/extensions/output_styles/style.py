@@ -17,7 +17,7 @@ FORCED = "force-for-plugin"
 
 @frozen
 class Style:
-    """How the agent talks. ``keeps`` says that Crow's own words stay, ``forced`` that it is used.
+    """A style of talking. ``keeps`` says that Crow's own words stay, ``forced`` that it is used.
 
     Without a ``text`` nothing is said.
     """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from crow.extensions.permissions.mode import MODES, Mode
     from crow.extensions.permissions.paths.disk import Disk, LocalDisk
     from crow.extensions.permissions.permissions import Permissions
-    from crow.extensions.permissions.written import Written
+    from crow.extensions.permissions.rule_text import RuleText
 
 __all__ = [
     "MODES",
@@ -27,7 +27,7 @@ __all__ = [
     "Mode",
     "Permissions",
     "PermissionsHook",
-    "Written",
+    "RuleText",
     "check_case",
     "check_lines",
     "parse_call",
@@ -42,7 +42,7 @@ _HOMES = {
     "Mode": "mode",
     "Permissions": "permissions",
     "PermissionsHook": "hook",
-    "Written": "written",
+    "RuleText": "rule_text",
     "check_case": "check",
     "check_lines": "check",
     "parse_call": "check",

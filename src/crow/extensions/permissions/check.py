@@ -15,9 +15,9 @@ from typing import Any, cast
 from crow.extensions.permissions.decision import Decision
 from crow.extensions.permissions.paths.disk import LocalDisk
 from crow.extensions.permissions.permissions import Permissions
+from crow.extensions.permissions.rule_text import RuleText
 from crow.extensions.permissions.rules.rule import SHAPE, tool_name
 from crow.extensions.permissions.shell.shfmt import SecondOpinion
-from crow.extensions.permissions.written import Written
 
 Json = dict[str, Any]
 PLACEHOLDER = re.compile(r"(?<!\$)\{(CWD|HOME|TMP)\}")
@@ -184,7 +184,7 @@ def joined(decision: Decision, hook: Mapping[str, Any], mode: str) -> Decision:
 
 def permissions_of(case: Mapping[str, Any], second: SecondOpinion) -> Permissions:
     """The permissions that a case describes; an untrusted project gives no more than refusals."""
-    rules: dict[str, list[Written | str]] = {
+    rules: dict[str, list[RuleText | str]] = {
         key: list(case.get("rules", {}).get(key) or ()) for key in ("allow", "ask", "deny")
     }
     trusted = case.get("trusted", True)
@@ -195,7 +195,7 @@ def permissions_of(case: Mapping[str, Any], second: SecondOpinion) -> Permission
     settings: Any = project.get("permissions") or {}
     source = str(case["cwd"])
     for key in ("allow", "ask", "deny") if trusted else ("ask", "deny"):
-        rules[key] += [Written(text, "project", source) for text in settings.get(key) or ()]
+        rules[key] += [RuleText(text, "project", source) for text in settings.get(key) or ()]
     given = trusted or case.get("rules_origin", "project") != "project"
     directories: list[str] = list(case.get("additional_directories") or ()) if given else []
     if trusted:

@@ -1,4 +1,4 @@
-"""What becomes of a call, which rules decide that, and how one is taken back.
+"""Permissions by command: what becomes of a call, by which rules, and taking a rule back.
 
   crow permissions check 'Bash(rm -rf build)'   in the current project, by its rules and hooks
   crow permissions check 'mcp__x__y({"a": 1})'  the same with all arguments
@@ -171,7 +171,7 @@ async def judged(agent: Agent, tool: str, args: dict[str, Any], cwd: str) -> Jud
         made = by_rules(rules.of_session(call), call)
         sources = rules.sources_of(made.rule)
         return Judged(made.decision, made.reason, made.rule, sources, args=changed)
-    hook = told(agent, record, tool)
+    hook = hook_decision(agent, record, tool)
     return Judged(decision_of(verdict), verdict.reason, hook=hook, args=changed)
 
 
@@ -180,7 +180,7 @@ def decision_of(verdict: Allow | Ask | Deny | Stop) -> str:
     return "ask" if isinstance(verdict, Ask) else "allow" if isinstance(verdict, Allow) else "deny"
 
 
-def told(agent: Agent, record: Record, tool: str) -> str:
+def hook_decision(agent: Agent, record: Record, tool: str) -> str:
     """A hook that decided; where it runs handlers, those that it may have been."""
     chosen = getattr(agent.extensions.get(record.owner), "chosen", None)
     named = [f"{each} from {each.source}" for each in chosen("PreToolUse", tool)] if chosen else []

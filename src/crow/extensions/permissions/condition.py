@@ -1,4 +1,4 @@
-"""Whether one rule speaks of one call: the ``if`` of a settings hook."""
+"""The condition of a settings hook, its ``if``: true where one rule speaks of one call."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from crow.extensions.permissions.permissions import Permissions
 from crow.extensions.permissions.rules.pattern import PathPattern
-from crow.extensions.permissions.rules.rule import Rule, parse_rule
+from crow.extensions.permissions.rules.rule import PermissionRule, parse_rule
 
 
 def applies(rule: str, tool: str, args: Mapping[str, Any], cwd: str) -> bool:
@@ -23,7 +23,7 @@ def applies(rule: str, tool: str, args: Mapping[str, Any], cwd: str) -> bool:
     return permissions.judge(tool, args, cwd=cwd).decision != "allow"
 
 
-def _may_hide(rule: Rule, args: Mapping[str, Any]) -> bool:
+def _may_hide(rule: PermissionRule, args: Mapping[str, Any]) -> bool:
     """True where a pattern that says more than a command's name could be met by what expands."""
     if rule.tool != "Bash" or rule.specifier is None:
         return False

@@ -1,4 +1,4 @@
-"""What holds commands beside the rules, and what that makes of a decision.
+"""Confinement of commands beside the rules, and what that makes of a decision.
 
 A question that is asked only because nothing said otherwise need not be asked of a command that
 stays inside of a sandbox; what leaves it is asked about, unless a rule names it.

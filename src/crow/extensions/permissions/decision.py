@@ -1,4 +1,4 @@
-"""What is decided on a call, and how strict that is."""
+"""The decision on a call, and how strict that is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call would do, in one line made from its parse: the answer to "?" where a person is asked.
+"""An explanation of a call, in one line made from its parse: the answer to "?" in a question.
 
 Nothing is decided by it. Where the parse does not tell, it says so.
 """

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from crow import Agent, ProjectSettings, Session
     from crow.extensions.permissions.decision import Decision
     from crow.extensions.permissions.permissions import Permissions
-    from crow.extensions.permissions.written import Written
+    from crow.extensions.permissions.rule_text import RuleText
 
 Behaviour = Literal["allow", "ask", "deny"]
 Save = Callable[[str, Behaviour], "Awaitable[None] | None"]
@@ -77,9 +77,9 @@ class PermissionsHook:
 
     def __init__(
         self,
-        allow: Iterable[Written | str] = (),
-        ask: Iterable[Written | str] = (),
-        deny: Iterable[Written | str] = (),
+        allow: Iterable[RuleText | str] = (),
+        ask: Iterable[RuleText | str] = (),
+        deny: Iterable[RuleText | str] = (),
         mode: str = "default",
         additional_directories: Iterable[str] = (),
         *,
@@ -107,7 +107,7 @@ class PermissionsHook:
     @classmethod
     def options_from(cls, settings: ProjectSettings, own: Mapping[str, Any]) -> dict[str, Any]:
         """The options, with the rules of all settings."""
-        from crow.extensions.permissions.written import Written
+        from crow.extensions.permissions.rule_text import RuleText
 
         rules = settings.rules
         limits = Limits(
@@ -119,7 +119,7 @@ class PermissionsHook:
         )
         return {
             **own,
-            **{name: [Written(*rule) for rule in getattr(rules, name)] for name in BEHAVIOURS},
+            **{name: [RuleText(*rule) for rule in getattr(rules, name)] for name in BEHAVIOURS},
             "mode": rules.mode,
             "additional_directories": rules.directories,
             "limits": limits,
@@ -200,16 +200,16 @@ class PermissionsHook:
 
         return await permissions(self, ctx)
 
-    def written(self, behaviour: str) -> tuple[Written | str, ...]:
+    def written(self, behaviour: str) -> tuple[RuleText | str, ...]:
         """The rules of the settings that allow, ask or deny, as they were written."""
         return self._rules[behaviour]
 
     def sources_of(self, rule: str | None) -> tuple[str, ...]:
         """The settings files in which a rule stands."""
-        from crow.extensions.permissions.written import Written
+        from crow.extensions.permissions.rule_text import RuleText
 
         given = (each for name in ("deny", "ask", "allow") for each in self.written(name))
-        written = (Written(each) if isinstance(each, str) else each for each in given)
+        written = (RuleText(each) if isinstance(each, str) else each for each in given)
         return tuple(each.source for each in written if each.text == rule)
 
     def rule_applies(self, rule: str, tool: str, args: Mapping[str, Any], cwd: str) -> bool:

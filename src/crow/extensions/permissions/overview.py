@@ -1,4 +1,4 @@
-"""What may be done in a session, what its user was asked, and how an approval is taken back."""
+"""An overview of a session's permissions: its rules, its questions, and approvals to revoke."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from crow import Allow, Answer, Ask, CommandContext, Deny, Session, frozen
-from crow.extensions.permissions.written import Written
+from crow.extensions.permissions.rule_text import RuleText
 
 if TYPE_CHECKING:
     from crow import Record
@@ -31,7 +31,7 @@ class Judge(Protocol):
 
     drop: Callable[[str], bool] | None
 
-    def written(self, behaviour: str) -> Sequence[Written | str]:
+    def written(self, behaviour: str) -> Sequence[RuleText | str]:
         """The rules of the settings that allow, ask or deny."""
         ...
 
@@ -60,7 +60,7 @@ def rows_of(judge: Judge, state: Mapping[str, Any]) -> list[Row]:
 def _rows(judge: Judge, behaviour: str, state: Mapping[str, Any]) -> Iterator[Row]:
     settled: set[str] = set()
     for each in judge.written(behaviour):
-        rule = Written(each) if isinstance(each, str) else each
+        rule = RuleText(each) if isinstance(each, str) else each
         settled.add(rule.text)
         yield Row(behaviour, rule.text, rule.source)
     yield from (

@@ -21,18 +21,18 @@ from crow.extensions.permissions.paths.arguments import (
 from crow.extensions.permissions.paths.disk import Disk, LocalDisk, place
 from crow.extensions.permissions.paths.files import Files, Finding
 from crow.extensions.permissions.programs.lookup import Lookup
+from crow.extensions.permissions.rule_text import RuleText
 from crow.extensions.permissions.rules.domain import host_of, possible_hosts
-from crow.extensions.permissions.rules.named import means, name_of
+from crow.extensions.permissions.rules.name import means, name_of
 from crow.extensions.permissions.rules.rule import (
     EDITORS,
     READERS,
     Behaviour,
-    Rule,
+    PermissionRule,
     limits_commands,
     parse_rules,
     tool_name,
 )
-from crow.extensions.permissions.written import Written
 
 if TYPE_CHECKING:
     from crow.extensions.permissions.shell.script import Node
@@ -54,9 +54,9 @@ class Permissions:
     commands are asked about.
     """
 
-    allow: tuple[Rule, ...] = ()
-    ask: tuple[Rule, ...] = ()
-    deny: tuple[Rule, ...] = ()
+    allow: tuple[PermissionRule, ...] = ()
+    ask: tuple[PermissionRule, ...] = ()
+    deny: tuple[PermissionRule, ...] = ()
     mode: Mode = "default"
     base: str | None = None
     directories: tuple[str, ...] = ()
@@ -73,9 +73,9 @@ class Permissions:
     def of(
         cls,
         *,
-        allow: Iterable[Written | str] = (),
-        ask: Iterable[Written | str] = (),
-        deny: Iterable[Written | str] = (),
+        allow: Iterable[RuleText | str] = (),
+        ask: Iterable[RuleText | str] = (),
+        deny: Iterable[RuleText | str] = (),
         mode: str = "default",
         **options: Any,
     ) -> Permissions:
@@ -92,7 +92,7 @@ class Permissions:
             **options,
         )
 
-    def with_rule(self, text: str | Written, behaviour: Behaviour = "allow") -> Permissions:
+    def with_rule(self, text: str | RuleText, behaviour: Behaviour = "allow") -> Permissions:
         """These permissions and one more rule; the same ones where it is malformed."""
         added = parse_rules((text,), behaviour, [])
         return replace(self, **{behaviour: (*getattr(self, behaviour), *added)})
@@ -140,7 +140,7 @@ class Permissions:
         """Whether commands are asked about that could write, or read anything, in the sandbox."""
         return self.mode == "plan" or self.limits.blocks_reads
 
-    def _skips(self, asked: Rule, decision: Decision) -> bool:
+    def _skips(self, asked: PermissionRule, decision: Decision) -> bool:
         """Whether a rule's question need not be asked of a command that stays where it is held."""
         if self.confined is None or asked.tool != "Bash" or not asked.bare:
             return False
@@ -176,14 +176,16 @@ class Permissions:
             return self._named(name, args)
         return self._plainly(name)
 
-    def _whole(self, rules: Sequence[Rule], name: str, args: Mapping[str, Any]) -> Rule | None:
+    def _whole(
+        self, rules: Sequence[PermissionRule], name: str, args: Mapping[str, Any]
+    ) -> PermissionRule | None:
         """The rule that speaks of every use of a tool, or of one of the call's arguments."""
         for rule in rules:
             if rule.names(name) and (rule.bare or rule.has_parameter(args)):
                 return rule
         return None
 
-    def _bare(self, name: str) -> Rule | None:
+    def _bare(self, name: str) -> PermissionRule | None:
         """The rule that allows every use of a tool."""
         return self._whole(self.allow, name, {})
 

@@ -8,16 +8,16 @@ from posixpath import join, normpath
 from typing import Any
 
 from crow.extensions.permissions.paths.arguments import PATHS
-from crow.extensions.permissions.paths.words import SINKS
+from crow.extensions.permissions.paths.command_paths import SINKS
 from crow.extensions.permissions.permissions import Permissions
 from crow.extensions.permissions.rules.domain import host_of
 from crow.extensions.permissions.rules.rule import EDITORS, READERS, tool_name
 from crow.extensions.permissions.shell.builtin import is_safe
+from crow.extensions.permissions.shell.command_prefix import prefix_of
 from crow.extensions.permissions.shell.commands import script_of
 from crow.extensions.permissions.shell.judge import DESCRIPTOR, HERE
 from crow.extensions.permissions.shell.script import Group, Redirect, Simple, Word, walk
 from crow.extensions.permissions.shell.secret import holds_secret
-from crow.extensions.permissions.shell.suggestable import head_of
 from crow.extensions.permissions.shell.wrapper import INTERPRETERS, SHELLS, program, unwrap
 
 MOST = 5
@@ -135,7 +135,7 @@ def _pattern(words: tuple[Word, ...], *, fed: bool) -> str | None:
     None where a part of that is not known, or where what it is ``fed`` could be another thing.
     """
     texts = [word.text for word in words]
-    if head := head_of(texts):
+    if head := prefix_of(texts):
         return " ".join(head) + " *"
     if fed or any(map(_reads_its_program, [words, *(one.words for one in unwrap(words))])):
         return None

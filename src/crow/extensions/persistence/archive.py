@@ -17,15 +17,15 @@ from crow.extensions.persistence.session_log import Batch, SessionLog
 from crow.extensions.persistence.writer import Work, Writer
 
 if TYPE_CHECKING:
+    from crow.extensions.persistence.backend import Backend
     from crow.extensions.persistence.lease import Claim
-    from crow.extensions.persistence.place import Place
 
 T = TypeVar("T")
 SOON = 0.05
 SCHEMES = ("postgresql://", "postgres://")
 
 
-def place_of(where: str | Path, *, synchronous: Literal["normal", "full"] = "normal") -> Place:
+def place_of(where: str | Path, *, synchronous: Literal["normal", "full"] = "normal") -> Backend:
     """The place that an address or a path names."""
     if str(where).startswith(SCHEMES):
         from crow.extensions.persistence.postgres import Postgres
@@ -39,7 +39,7 @@ def place_of(where: str | Path, *, synchronous: Literal["normal", "full"] = "nor
 class Archive:
     """All sessions of a database. Nothing is opened before the first question or write."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Backend) -> None:
         self.place = place
         self.writer = Writer(place)
         self.logs: WeakValueDictionary[str, SessionLog] = WeakValueDictionary()

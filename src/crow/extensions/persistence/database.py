@@ -20,7 +20,7 @@ from crow.extensions.persistence.session_log import Batch, write
 from crow.extensions.persistence.writer import BUSY_TIMEOUT
 
 if TYPE_CHECKING:
-    from crow.extensions.persistence.place import Hit
+    from crow.extensions.persistence.backend import Hit
     from crow.extensions.persistence.sql import Connection, FileConnection
 
 CHECK_SECONDS = 0.05
@@ -28,7 +28,7 @@ NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "fuse.
 
 
 class Database:
-    """One database file: a `Place`. ``notices`` is what a person should know of its opening."""
+    """One database file: a `Backend`. ``notices`` is what a person should know of its opening."""
 
     begin = "BEGIN IMMEDIATE"
     writes_at_once = False
@@ -125,7 +125,7 @@ class Database:
 
     def index(self, connection: Connection) -> bool:
         """Index a part of what was said; True where more is left."""
-        from crow.extensions.persistence.words import index
+        from crow.extensions.persistence.full_text import index
 
         return index(connection)
 
@@ -133,14 +133,14 @@ class Database:
         self, connection: Connection, wanted: list[str], cwd: str | None, limit: int
     ) -> list[Hit]:
         """The records in which all words were said, the best first."""
-        from crow.extensions.persistence.words import hits
+        from crow.extensions.persistence.full_text import hits
 
         return hits(connection, wanted, cwd, limit)
 
     def delete(self, connection: Connection, session_id: str) -> bool:
         """Take a session away, and its words, which no key leads to."""
-        from crow.extensions.persistence.shelf import remove_session
-        from crow.extensions.persistence.words import forget, look_again
+        from crow.extensions.persistence.full_text import forget, look_again
+        from crow.extensions.persistence.session_rows import remove_session
 
         forget(connection, session_id)
         removed = remove_session(connection, session_id)

@@ -1,4 +1,4 @@
-"""What a search wants beside words: a tool, a file, a hook, what was denied or failed.
+"""The filters of a search: a tool, a file, a hook, what was denied or failed.
 
 ``tool:Bash file:app.py is:denied`` is one call that is all of this; ``hook:guard`` is a hook, or
 the extension that has it, where it answered or changed something.

@@ -162,7 +162,7 @@ class Lease:
 
 @frozen
 class Tail:
-    """What a lease's file holds."""
+    """The content of a lease's file."""
 
     rows: list[Row] = field(default_factory=list["Row"])
     pieces: list[Piece] = field(default_factory=list[Piece])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from crow import SessionInfo, frozen
 from crow.extensions.persistence.points import said_in
-from crow.extensions.persistence.shelf import find_session
+from crow.extensions.persistence.session_rows import find_session
 
 if TYPE_CHECKING:
     from crow.extensions.persistence.sql import Connection

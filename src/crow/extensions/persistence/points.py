@@ -1,4 +1,4 @@
-"""Where a conversation can be taken up again: its prompts and answers, and those of its forks."""
+"""The points where a conversation can go on: its prompts and answers, and those of its forks."""
 
 from __future__ import annotations
 

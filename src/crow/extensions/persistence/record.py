@@ -1,4 +1,4 @@
-"""What a row of the log says, as JSON: messages, tool calls and their results, segments, plans.
+"""The records of the log, as JSON: messages, tool calls and their results, segments, plans.
 
 Kinds: ``message``; ``answer`` (a tool message whose content is that of the result before it);
 ``carried`` (a message that a new segment begins with); ``segment``; ``started`` and ``result`` of a

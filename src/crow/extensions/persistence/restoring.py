@@ -9,7 +9,7 @@ from crow.extensions.persistence.history import History
 from crow.extensions.persistence.lease import Piece, Tail
 from crow.extensions.persistence.record import together
 from crow.extensions.persistence.session_log import SessionLog
-from crow.extensions.persistence.shelf import Stored, find_session, lenient, stored_entries
+from crow.extensions.persistence.session_rows import Stored, find_session, lenient, stored_entries
 
 if TYPE_CHECKING:
     from crow.extensions.persistence.sql import Connection

@@ -1,4 +1,4 @@
-"""What of one open session is written, and what waits to be: the session's page in the books.
+"""The log of one open session: what is written of it, and what waits to be.
 
 Nothing that waits is lost while the process lives: it is written as soon as that is possible again.
 """
@@ -25,7 +25,7 @@ TITLE_LENGTH = 60
 
 @frozen
 class Batch:
-    """What is written in one transaction: rows, and what changed of session and states."""
+    """A batch of one transaction: rows, and what changed of session and states."""
 
     session_id: str
     rows: Sequence[Row]

@@ -1,4 +1,4 @@
-"""What is asked of a database's library, in SQLite's words: for type checkers alone."""
+"""The interface of a database's library, in SQLite's words: for type checkers alone."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from crow import Key, Message, Session, SessionError, SessionInfo, SessionInUse
 from crow.extensions.persistence.archive import Archive
 from crow.extensions.persistence.record import Entry, Row, dump, together
 from crow.extensions.persistence.session_log import SessionLog
-from crow.extensions.persistence.shelf import (
+from crow.extensions.persistence.session_rows import (
     Stored,
     add_session,
     archive_session,
@@ -34,12 +34,12 @@ from crow.extensions.persistence.shelf import (
 if TYPE_CHECKING:
     from crow import Attachments
     from crow.events import Event
+    from crow.extensions.persistence.backend import Backend
+    from crow.extensions.persistence.full_text import Found
     from crow.extensions.persistence.lease import Claim
     from crow.extensions.persistence.overview import Overview
-    from crow.extensions.persistence.place import Place
     from crow.extensions.persistence.points import Point
     from crow.extensions.persistence.sql import Connection
-    from crow.extensions.persistence.words import Found
     from crow.extensions.persistence.writer import Work
 
 logger = logging.getLogger("crow.persistence")
@@ -53,7 +53,7 @@ ID = re.compile(r"[A-Za-z0-9][\w-]{0,99}", re.ASCII)
 class SessionStore:
     """All sessions of a place; a `crow.Store`, and more that is asked of sessions."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Backend) -> None:
         self._place = place
         self._archive = Archive(place)
         self._log: Key[SessionLog] = Key(f"persistence {place.name}")
@@ -181,7 +181,7 @@ class SessionStore:
 
         Prompts, answers and titles are searched; the last word may be the beginning of one.
         """
-        from crow.extensions.persistence.words import search
+        from crow.extensions.persistence.full_text import search
 
         if not self._place.exists():
             return []

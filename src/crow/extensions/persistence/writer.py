@@ -16,7 +16,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from crow.extensions.persistence.place import Place
+    from crow.extensions.persistence.backend import Backend
     from crow.extensions.persistence.sql import Connection
 
 logger = logging.getLogger("crow.persistence")
@@ -33,7 +33,7 @@ SHORT_TIMEOUT = 100
 class Writer:
     """Writes to one database, from any number of event loops. The thread lives while it is used."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Backend) -> None:
         self.place = place
         self._jobs: SimpleQueue[Job | None] | None = None
         self._thread: threading.Thread | None = None
@@ -134,13 +134,13 @@ def _waiting(jobs: SimpleQueue[Job | None], patience: float | None) -> tuple[lis
     return batch, True
 
 
-def _done(place: Place, connection: Connection, batch: list[Job]) -> list[Any]:
+def _done(place: Backend, connection: Connection, batch: list[Job]) -> list[Any]:
     if len(batch) == 1 and batch[0][2]:
         return [batch[0][0](connection)]
     return _transact(place, connection, [work for work, *_ in batch])
 
 
-def _transact(place: Place, connection: Connection, works: Iterable[Work[Any]]) -> list[Any]:
+def _transact(place: Backend, connection: Connection, works: Iterable[Work[Any]]) -> list[Any]:
     connection.execute(place.begin)
     try:
         results = [work(connection) for work in works]
@@ -152,7 +152,7 @@ def _transact(place: Place, connection: Connection, works: Iterable[Work[Any]]) 
     return results
 
 
-def _clean(place: Place, connection: Connection, jobs: SimpleQueue[Job | None]) -> None:
+def _clean(place: Backend, connection: Connection, jobs: SimpleQueue[Job | None]) -> None:
     """Index what was said, and put what is written where a power cut cannot reach it."""
     try:
         while _transact(place, connection, [place.index])[0] and jobs.empty():

@@ -17,7 +17,7 @@ from crow import (
     TurnContext,
     hook,
 )
-from crow.extensions.prompt_cache.sent import (
+from crow.extensions.prompt_cache.sent_request import (
     IN_PREFIX,
     MEMORY,
     NOTHING,
@@ -30,7 +30,7 @@ from crow.keys import SYSTEM_PROMPT
 
 if TYPE_CHECKING:
     from crow import Agent
-    from crow.extensions.prompt_cache.culprit import Break
+    from crow.extensions.prompt_cache.cause import Break
     from crow.extensions.prompt_cache.report import Counts
 
 NAME = "prompt_cache"
@@ -154,7 +154,7 @@ class PromptCacheHook:
 
 def _broken(ctx: TurnContext, memory: Memory, model: str, now: Sent) -> Break | None:
     """What a request has broken; of the first one in a process what has changed since it ended."""
-    from crow.extensions.prompt_cache.culprit import broken
+    from crow.extensions.prompt_cache.cause import broken
     from crow.extensions.prompt_cache.stored import since_stored
 
     return (broken if memory.sent else since_stored)(ctx, memory, model, now)

@@ -1,4 +1,4 @@
-"""What became of the prefix in a session, for people and for programs."""
+"""The report on the prefix of a session, for people and for programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SHOWN = 3
 
 
 class Counts(TypedDict, total=False):
-    """What is kept with a session: JSON.
+    """The counts that are kept with a session: JSON.
 
     ``used`` are all tokens of its requests, ``tokens`` those that were paid again. ``expected``
     counts the breaks that are nobody's fault by what they are, ``last`` has the latest breaks,

@@ -1,4 +1,4 @@
-"""What was sent last, as fingerprints that are kept with the session for another process."""
+"""Fingerprints of the last request, kept with the session for another process."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from crow import __version__
-from crow.extensions.prompt_cache.culprit import Break, changed_names, differences, repaid
+from crow.extensions.prompt_cache.cause import Break, changed_names, differences, repaid
 from crow.messages import text_of
 
 if TYPE_CHECKING:
     from crow import Message, TurnContext
-    from crow.extensions.prompt_cache.sent import Memory, Sent
+    from crow.extensions.prompt_cache.sent_request import Memory, Sent
 
 
 def remembered(memory: Memory, model: str, sent: Sent) -> dict[str, Any]:

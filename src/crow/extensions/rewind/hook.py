@@ -27,13 +27,13 @@ from crow.project import state_directory
 
 if TYPE_CHECKING:
     from crow import Agent, Answer, Attachments, CommandContext, ToolResult
-    from crow.extensions.rewind.notices import Notices
+    from crow.extensions.rewind.file_tracker import FileTracker, RunningCall
+    from crow.extensions.rewind.inotify import Inotify
+    from crow.extensions.rewind.path_state import Keeping
     from crow.extensions.rewind.plan import Plan
     from crow.extensions.rewind.restoring import Outcome
-    from crow.extensions.rewind.shape import Keeping
-    from crow.extensions.rewind.shared import Kept, Room
+    from crow.extensions.rewind.shared_store import Kept, StoreQuota
     from crow.extensions.rewind.store import Store
-    from crow.extensions.rewind.watch import Moment, Watched
 
 NAME = "rewind"
 HARMLESS = frozenset({"read", "search", "fetch", "think", "switch_mode"})
@@ -48,7 +48,7 @@ LINE = "line"
 ON = "on"
 MOVES = "moves"
 """What the session's state says: where it is at work, and when it was taken up elsewhere."""
-WATCHED: Key[Watched] = Key("rewind.watched")
+WATCHED: Key[FileTracker] = Key("rewind.watched")
 FIRST: Key[asyncio.Task[Any]] = Key("rewind.first")
 LATE: Key[asyncio.Future[Any]] = Key("rewind.late")
 """A look that a call did not wait for; while it goes on, no other is begun."""
@@ -94,8 +94,8 @@ class RewindHook:
 
     def __post_init__(self) -> None:
         self._store: Store | None = None
-        self._room: Room | None = None
-        self._notices: Notices | None = None
+        self._room: StoreQuota | None = None
+        self._notices: Inotify | None = None
         self._agent: Agent | None = None
 
     @property
@@ -114,10 +114,10 @@ class RewindHook:
         shared = self._shared(session)
         if shared is None:
             return self.store
-        from crow.extensions.rewind.shared import Room, SharedStore
+        from crow.extensions.rewind.shared_store import SharedStore, StoreQuota
 
         if self._room is None or self._room.shared is not shared:
-            self._room = Room(shared, days=self.days, most=self.most)
+            self._room = StoreQuota(shared, days=self.days, most=self.most)
         return SharedStore(self.store, self._room, session.cwd)
 
     def _shared(self, session: Session) -> Attachments | None:
@@ -161,33 +161,33 @@ class RewindHook:
             if moment is not None:
                 await self._end(ctx, moment)
 
-    def _watched(self, ctx: ToolContext) -> Watched:
+    def _watched(self, ctx: ToolContext) -> FileTracker:
         """What is known of the session's files; looked at first beside the session's first call."""
         root = ctx.session.root
         if (watched := WATCHED.get(root)) is None:
-            from crow.extensions.rewind.notices import Notices
-            from crow.extensions.rewind.shape import Keeping
+            from crow.extensions.rewind.file_tracker import FileTracker, Limits
+            from crow.extensions.rewind.inotify import Inotify
+            from crow.extensions.rewind.path_state import Keeping
             from crow.extensions.rewind.tree import STORES
-            from crow.extensions.rewind.watch import Limits, Watched
 
             keeping = Keeping(self.largest, encoded(ctx.secrets))
             limits = Limits(keeping, self.folder, self.files, frozenset(self.skip) | STORES)
             if self.inotify and self._notices is None:
-                self._notices = Notices()
+                self._notices = Inotify()
             kept = self.kept(root)
-            watched = WATCHED.set(root, Watched(root.id, kept, limits, self._notices))
+            watched = WATCHED.set(root, FileTracker(root.id, kept, limits, self._notices))
             FIRST.set(root, root.spawn(self._first(ctx, watched)))
         return watched
 
-    async def _first(self, ctx: ToolContext, watched: Watched) -> None:
+    async def _first(self, ctx: ToolContext, watched: FileTracker) -> None:
         try:
             await asyncio.to_thread(watched.first, ctx.roots)
         except (OSError, ValueError) as error:
             await self._say(ctx, watched, f"nothing can be taken back: {error}")
 
     async def _begin(
-        self, ctx: ToolContext, watched: Watched, paths: Sequence[str] | None
-    ) -> Moment | None:
+        self, ctx: ToolContext, watched: FileTracker, paths: Sequence[str] | None
+    ) -> RunningCall | None:
         root, roots = ctx.session.root, [*ctx.roots]
         if (late := LATE.get(root)) is not None and not late.done():
             return None
@@ -213,7 +213,7 @@ class RewindHook:
         await self._say(ctx, watched)
         return work.result()
 
-    async def _end(self, ctx: ToolContext, moment: Moment) -> None:
+    async def _end(self, ctx: ToolContext, moment: RunningCall) -> None:
         watched = WATCHED.get(ctx.session.root)
         if watched is None:
             return
@@ -238,7 +238,7 @@ class RewindHook:
         await asyncio.wait({work}, timeout=self._limit)
         return work.done()
 
-    async def _say(self, ctx: Context, watched: Watched, text: str = "") -> None:
+    async def _say(self, ctx: Context, watched: FileTracker, text: str = "") -> None:
         """Tell the user what is not kept, once each."""
         if text:
             watched.told.setdefault(text, False)
@@ -304,7 +304,7 @@ class RewindHook:
         return sorted({change.at for change in changes if change.rewind})
 
     def _keeping(self) -> Keeping:
-        from crow.extensions.rewind.shape import Keeping
+        from crow.extensions.rewind.path_state import Keeping
 
         return Keeping(self.largest, encoded(self._agent.secrets if self._agent else ()))
 
@@ -342,7 +342,9 @@ def reach(ctx: ToolContext) -> list[str] | None:
     return [] if is_open or ctx.kind in ("edit", "delete", "move") else None
 
 
-def _withdraw(watched: Watched, begun: asyncio.Future[Moment], roots: Sequence[str]) -> None:
+def _withdraw(
+    watched: FileTracker, begun: asyncio.Future[RunningCall], roots: Sequence[str]
+) -> None:
     """A call that was not waited for when it began is over: what it does is nobody's."""
     if _heard(begun):
         loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""What going back would do, path by path: nothing is touched here."""
+"""The plan of a rewind, path by path: nothing is touched here."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import PurePath
 from typing import Literal
 
 from crow import frozen
-from crow.extensions.rewind.shape import UNKNOWN, Keeping, Shape, look
-from crow.extensions.rewind.shared import Kept
+from crow.extensions.rewind.file_tracker import ANYWHERE
+from crow.extensions.rewind.path_state import UNKNOWN, Keeping, PathState, look
+from crow.extensions.rewind.shared_store import Kept
 from crow.extensions.rewind.store import Change
-from crow.extensions.rewind.watch import ANYWHERE
 
 Action = Literal["restore", "delete", "leave"]
 SOMEBODY = "somebody else changed it since"
@@ -32,7 +32,7 @@ ELSEWHERE = "the way to it leads elsewhere now"
 
 @frozen
 class Step:
-    """What becomes of a path: ``leave`` has its ``reason``.
+    """A step of a plan: ``leave`` has its ``reason``.
 
     ``can_overwrite`` is true for what is left alone because somebody else changed it, and would be
     brought back where the user wants that as well. ``now`` is what is there, ``then`` what was.
@@ -40,8 +40,8 @@ class Step:
 
     path: str
     action: Action
-    now: Shape
-    then: Shape
+    now: PathState
+    then: PathState
     reason: str = ""
     can_overwrite: bool = False
 
@@ -53,7 +53,7 @@ class Step:
 
 @frozen
 class Plan:
-    """What going back to a time does to files. ``notes`` are what cannot be known."""
+    """A plan of going back to a time. ``notes`` are what cannot be known."""
 
     since: float
     steps: tuple[Step, ...]
@@ -186,7 +186,7 @@ def _steps(
 def judged(
     path: str,
     chain: Sequence[Change],
-    now: Shape,
+    now: PathState,
     has: Callable[[str], bool],
     folders: Collection[str],
 ) -> Step | None:
@@ -209,7 +209,7 @@ def judged(
 
 
 def _hindrance(
-    path: str, now: Shape, then: Shape, has: Callable[[str], bool], folders: Collection[str]
+    path: str, now: PathState, then: PathState, has: Callable[[str], bool], folders: Collection[str]
 ) -> str | None:
     """Why a path cannot be brought back, whatever anybody wants."""
     if _leads_elsewhere(os.path.dirname(path), folders):  # noqa: PTH120
@@ -231,7 +231,7 @@ def _leads_elsewhere(folder: str, folders: Collection[str]) -> bool:
     return first not in folders
 
 
-def _strangeness(rest: Sequence[Change], now: Shape) -> str:
+def _strangeness(rest: Sequence[Change], now: PathState) -> str:
     """Who else was here; empty where nobody was."""
     if not rest:
         return SOMEBODY

@@ -9,9 +9,9 @@ from collections.abc import Generator, Iterable
 from contextlib import ExitStack, contextmanager, suppress
 
 from crow import frozen
+from crow.extensions.rewind.path_state import Keeping, PathState, Stamp, look, stamp
 from crow.extensions.rewind.plan import ELSEWHERE, Plan, Step
-from crow.extensions.rewind.shape import Keeping, Shape, Stamp, look, stamp
-from crow.extensions.rewind.shared import Kept
+from crow.extensions.rewind.shared_store import Kept
 from crow.extensions.rewind.store import Change
 
 FOLDER = "folder"
@@ -19,7 +19,7 @@ FOLDER = "folder"
 
 @frozen
 class Outcome:
-    """What was done: ``failed`` are paths with the reason why they are as they were.
+    """The outcome: ``failed`` are paths with the reason why they are as they were.
 
     ``since`` is the time of the rewind: going back to it takes it back.
     """
@@ -128,7 +128,7 @@ def _stamp(name: str, folder: int | None) -> Stamp | None:
         return None
 
 
-def _make(name: str, then: Shape, data: bytes, folder: int | None) -> None:
+def _make(name: str, then: PathState, data: bytes, folder: int | None) -> None:
     match then.kind:
         case "folder":
             with suppress(FileExistsError):
@@ -155,7 +155,7 @@ def _change_mode(name: str, mode: int, folder: int | None) -> None:
         os.close(made)
 
 
-def _replace(name: str, then: Shape, data: bytes, folder: int | None) -> None:
+def _replace(name: str, then: PathState, data: bytes, folder: int | None) -> None:
     """Put a file in its place: written beside it, down to the disk, then renamed."""
     fresh = _beside(name)
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=folder)

@@ -1,4 +1,4 @@
-"""Where contents and changes are kept: one SQLite file, which nobody but the user can read.
+"""The store of contents and changes: one SQLite file, which nobody but the user can read.
 
 A content is kept once, by its hash. What is written is there together or not at all, whenever the
 process dies; a power cut can take the last seconds of it, never the file.
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from crow import frozen
-from crow.extensions.rewind.shape import Shape, Stamp
+from crow.extensions.rewind.path_state import PathState, Stamp
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS blobs (hash TEXT PRIMARY KEY, data BLOB NOT NULL, at REAL NOT NULL);
@@ -46,28 +46,28 @@ HOUR = 3600.0
 
 @frozen
 class Change:
-    """What became of a path. ``rewind`` names the rewind that did it, empty for a tool call."""
+    """A change of a path. ``rewind`` names the rewind that did it, empty for a tool call."""
 
     session: str
     at: float
     path: str
-    before: Shape
-    after: Shape
+    before: PathState
+    after: PathState
     rewind: str = ""
     id: int = 0
 
 
-def packed(shape: Shape) -> bytes:
+def packed(shape: PathState) -> bytes:
     """A shape as it is stored; names need not be UTF-8."""
     return shape.as_text().encode("utf-8", "surrogateescape")
 
 
-def unpacked(data: bytes) -> Shape:
+def unpacked(data: bytes) -> PathState:
     """A shape that was stored."""
-    return Shape.of_text(data.decode("utf-8", "surrogateescape"))
+    return PathState.of_text(data.decode("utf-8", "surrogateescape"))
 
 
-def mark_of(shape: Shape) -> str | None:
+def mark_of(shape: PathState) -> str | None:
     """The hash of a file's content, where that is kept."""
     return shape.mark or None if shape.kind == "file" else None
 
@@ -174,7 +174,7 @@ class Store:
 
     # changes
 
-    def begin(self, session: str, at: float, paths: Mapping[str, Shape]) -> list[int]:
+    def begin(self, session: str, at: float, paths: Mapping[str, PathState]) -> list[int]:
         """Write down that these paths are about to change; the empty path is any path."""
         first = self._do("SELECT coalesce(max(id), 0) FROM pending")[0][0]
         sql = "INSERT INTO pending (session, at, path, before, old) VALUES (?, ?, ?, ?, ?)"
@@ -212,7 +212,7 @@ class Store:
         )
         return [_change(*row) for row in rows]
 
-    def pending(self, sessions: Sequence[str], since: float) -> list[tuple[float, str, Shape]]:
+    def pending(self, sessions: Sequence[str], since: float) -> list[tuple[float, str, PathState]]:
         """What was about to change, and whose end nobody saw: time, path, what was there."""
         marks = ",".join("?" * len(sessions))
         rows = self._do(

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 
 from crow import CrowError
-from crow.extensions.rewind.notices import REPOSITORY, Follower
-from crow.extensions.rewind.shape import Stamp
+from crow.extensions.rewind.inotify import REPOSITORY, Follower
+from crow.extensions.rewind.path_state import Stamp
 
 STORES = frozenset({REPOSITORY, ".hg", ".svn", ".jj"})
 """What belongs to version control: never looked at, never touched."""

@@ -30,7 +30,7 @@ GUARANTEES = {
 
 @frozen
 class Finding:
-    """What a command did to a protected path, found afterwards, and what became of it."""
+    """A finding: what a command did to a protected path, and what became of it."""
 
     path: str
     outcome: Outcome
@@ -42,7 +42,7 @@ class Finding:
 
 @dataclass(slots=True)
 class Launch:
-    """How a command is started so that it is confined.
+    """The start of a command so that it is confined.
 
     ``restrict`` is called on a thread of its own, which then starts the program, ``started`` with
     its number; ``ask`` sends the command a signal. ``found`` is filled when the context is left,

@@ -14,15 +14,15 @@ from contextlib import ExitStack, contextmanager
 from typing import Self
 
 from crow.extensions.sandbox.backend import GUARANTEES, Launch
-from crow.extensions.sandbox.check import Check
-from crow.extensions.sandbox.guard import QUIET, guarded
+from crow.extensions.sandbox.concurrent_writers import ConcurrentWriters
+from crow.extensions.sandbox.fifo_guard import QUIET, guarded
 from crow.extensions.sandbox.limits import limited
-from crow.extensions.sandbox.mounted import Waiting
+from crow.extensions.sandbox.mount_check import MountCheck
 from crow.extensions.sandbox.mounts import PRIVATE, is_below, plan_mounts, settled
-from crow.extensions.sandbox.neighbours import Neighbours
 from crow.extensions.sandbox.orphans import Namespace
 from crow.extensions.sandbox.policy import Policy, Proxy
 from crow.extensions.sandbox.seccomp import INTERNET, Filter, assemble
+from crow.extensions.sandbox.workspace_check import WorkspaceCheck
 
 _ALONE = (
     "--unshare-user --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try "
@@ -73,8 +73,8 @@ class Bubblewrap:
         launch = Launch((), {**env, "TMPDIR": policy.tmp or PRIVATE[0]})
         with ExitStack() as stack:
             is_writing = policy.ring == "workspace"
-            neighbours = stack.enter_context(Neighbours(is_writing=is_writing))
-            stack.enter_context(Check(policy, launch.found))
+            neighbours = stack.enter_context(ConcurrentWriters(is_writing=is_writing))
+            stack.enter_context(WorkspaceCheck(policy, launch.found))
             namespace = Namespace()
             stack.enter_context(namespace.ended())
             launch.ask = namespace.ask
@@ -83,7 +83,7 @@ class Bubblewrap:
             mounts = plan_mounts(policy, cwd)
             line = [self.program, *_file_system(mounts, policy, files), *_ALONE, *namespace.line]
             if any(how != "show" for _, how in mounts) and neighbours.are_there:
-                waiting = Waiting(mounts, launch, stack)
+                waiting = MountCheck(mounts, launch, stack)
                 files.all += list(waiting.files)
                 line += waiting.line
             line += [] if policy.network == "host" else ["--unshare-net"]

@@ -1,4 +1,4 @@
-"""What confines the commands that run for a model here, and what does not.
+"""The sandbox of commands that run for a model here: what it holds, and what it does not.
 
   crow sandbox        which back end of the operating system, what it holds, why not another
   crow sandbox try    tries to get out of it, against a scratch folder; fails if anything does
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from crow.extensions.sandbox.backend import Backend
     from crow.extensions.sandbox.escapes import Escape
     from crow.extensions.sandbox.policy import Ring
-    from crow.extensions.sandbox.probe import Answer
-    from crow.extensions.sandbox.stage import Outcome
+    from crow.extensions.sandbox.probe import ProbeResult
+    from crow.extensions.sandbox.testbed import Outcome
 
 ACTIONS = ("show", "try")
 RINGS: tuple[Ring, ...] = ("reading", "workspace")
@@ -102,7 +102,7 @@ def show(
     return 0 if backend.holds else 1
 
 
-def _about(backend: Backend, why: str, others: Sequence[Answer]) -> dict[str, Any]:
+def _about(backend: Backend, why: str, others: Sequence[ProbeResult]) -> dict[str, Any]:
     return {
         "backend": backend.name,
         **({"why": why} if why else {}),
@@ -112,7 +112,9 @@ def _about(backend: Backend, why: str, others: Sequence[Answer]) -> dict[str, An
     }
 
 
-def _tell(backend: Backend, why: str, others: Sequence[Answer], out: Output, bare: str) -> None:
+def _tell(
+    backend: Backend, why: str, others: Sequence[ProbeResult], out: Output, bare: str
+) -> None:
     from crow.extensions.sandbox.backend import GUARANTEES
 
     if backend.holds:
@@ -135,7 +137,7 @@ def _tell(backend: Backend, why: str, others: Sequence[Answer], out: Output, bar
 def attempt(backend: Backend, options: argparse.Namespace, out: Output) -> int:
     """Try every way out of both rings."""
     from crow.extensions.sandbox.escapes import escapes
-    from crow.extensions.sandbox.stage import try_out
+    from crow.extensions.sandbox.testbed import try_out
 
     wanted = [each for each in escapes() if options.all or not each.is_slow]
     lost = 0

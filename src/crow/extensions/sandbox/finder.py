@@ -5,7 +5,7 @@ from __future__ import annotations
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from crow.extensions.sandbox.memory import remembered
+from crow.extensions.sandbox.probe_cache import remembered
 
 if TYPE_CHECKING:
     from crow.extensions.sandbox.backend import Backend
@@ -92,7 +92,7 @@ class Finder:
 
 
 class SwitchedOff:
-    """What a session has whose sandbox the settings have switched off; a `crow.keys.Sandbox`."""
+    """The sandbox that the settings have switched off; a `crow.keys.Sandbox`."""
 
     name = ""
     unasked = over_ask = reads = escapes = False

@@ -208,7 +208,7 @@ class SandboxHook:
         ring = "outside" if is_outside else "reading" if is_reading else "workspace"
         ctx.launcher = launcher = sandbox.launcher(ring)
         result = await call_next()
-        return sandbox.told(str(ctx.args.get("command")), result, launcher)
+        return sandbox.annotated(str(ctx.args.get("command")), result, launcher)
 
     @hook("around_tool", order=LAST, tools=GOES_ON)
     async def tell_later(self, ctx: ToolContext, call_next: NextCall) -> ToolResult:

@@ -19,12 +19,12 @@ from contextlib import ExitStack, contextmanager
 from functools import cache, partial
 
 from crow.extensions.sandbox.backend import Launch
-from crow.extensions.sandbox.check import Check
 from crow.extensions.sandbox.limits import limited
 from crow.extensions.sandbox.mounts import is_below, settled
 from crow.extensions.sandbox.policy import Policy
 from crow.extensions.sandbox.seccomp import INTERNET, Filter, assemble
 from crow.extensions.sandbox.survivors import Survivors
+from crow.extensions.sandbox.workspace_check import WorkspaceCheck
 from crow.process import mark_of
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
@@ -86,7 +86,7 @@ class Landlock:
         policy = settled(policy)
         launch = Launch(limited(argv, policy.limits, mark_of(env)), env)
         with ExitStack() as stack:
-            stack.enter_context(Check(policy, launch.found, restores=True))
+            stack.enter_context(WorkspaceCheck(policy, launch.found, restores=True))
             self._survivors.begin()
             stack.callback(self._survivors.end)
             folder = policy.tmp or tempfile.mkdtemp(prefix="crow-")

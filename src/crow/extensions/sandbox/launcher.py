@@ -1,4 +1,4 @@
-"""What a call's programs are started as: in its ring, with what of the environment is theirs."""
+"""The launcher of a call's programs: in its ring, with what of the environment is theirs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from crow.extensions.sandbox.backend import Launch
     from crow.extensions.sandbox.finder import Finder
     from crow.extensions.sandbox.policy import Limits, Policy, Ring
-    from crow.extensions.sandbox.watch import Watch
+    from crow.extensions.sandbox.process_monitor import ProcessMonitor
     from crow.project import SandboxSettings
 
 INHERITED = re.compile(
@@ -32,7 +32,7 @@ IMPATIENT = {
 
 
 class Holder(Protocol):
-    """What a launcher belongs to: a session's sandbox.
+    """The holder of a launcher: a session's sandbox.
 
     ``late`` is told what was found when the call had ended.
     """
@@ -68,16 +68,16 @@ class RingLauncher:
         self.is_over = self.is_named = is_named
         self._holder = holder
         self._launches: list[Launch] = []
-        self._watches: list[Watch] = []
+        self._watches: list[ProcessMonitor] = []
 
     @contextmanager
     def launch(self, argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> Generator[Launch]:
         """How a program is started. Raises ``OSError`` where it cannot be confined."""
-        from crow.extensions.sandbox.watch import Watch
+        from crow.extensions.sandbox.process_monitor import ProcessMonitor
 
         holder = self._holder
         mark = mark_of(env) if self.ring == "outside" else ""
-        watch = Watch(holder.limits, mark)
+        watch = ProcessMonitor(holder.limits, mark)
         with self._confined(argv, cwd, env) as launch, watch:
             if not self.is_named:
                 launch.started = _both(launch.started, watch.begin)

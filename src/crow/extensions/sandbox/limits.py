@@ -1,4 +1,4 @@
-"""How much a command may use: what stands for it by default, and what the kernel keeps itself."""
+"""Limits on a command: the defaults, and those that the kernel keeps itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of the file system a command finds, and how: the plan of a policy's mounts."""
+"""The mounts of a command, planned: what of the file system it finds by a policy, and how."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _SECONDS = 2.0
 
 
 class Orphans:
-    """Whether this process takes them: as long as anybody wants it, whichever back end that is."""
+    """The taking in of orphans, as long as anybody wants it, whichever back end that is."""
 
     def __init__(self) -> None:
         self._wanted = 0

@@ -31,7 +31,7 @@ WRITING = ("Edit", "Write")
 
 @frozen
 class Around:
-    """Where a command runs: its ring, the session's folders, the temporary one, and its limits."""
+    """The surroundings of a command: its ring, the session's folders, the temporary one, limits."""
 
     ring: Ring
     roots: tuple[str, ...]

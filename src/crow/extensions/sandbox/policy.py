@@ -1,4 +1,4 @@
-"""What a confined command may touch, as plain data; every path is absolute."""
+"""The policy of a confined command: the paths that it may touch, as plain data, all absolute."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Ring: TypeAlias = Literal["reading", "workspace"]
 
 @frozen
 class Limits:
-    """How much a command may use; None is as much as it likes."""
+    """Limits on a command; None is as much as it likes."""
 
     processes: int | None = None  # with threads, of all that it has started
     memory: int | None = None  # bytes, of all that it has started

@@ -1,4 +1,4 @@
-"""Which back ends work on this machine: each is tried with the very line that it will use."""
+"""The probe of back ends on this machine: each is tried with the very line that it will use."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from collections.abc import Callable
 
 from crow import frozen
 from crow.extensions.sandbox.backend import Backend, Launch, Unconfined
-from crow.extensions.sandbox.memory import bwrap, remember, remembered
 from crow.extensions.sandbox.policy import Policy
+from crow.extensions.sandbox.probe_cache import bwrap, remember, remembered
 
 _SECONDS = 10.0
 _ORDER = ("bubblewrap", "landlock", "seatbelt")
 
 
 @frozen
-class Answer:
-    """Whether a back end works: the back end, or why not."""
+class ProbeResult:
+    """The result of a probe: the back end, or why it does not work."""
 
     name: str
     backend: Backend | None = None
@@ -50,18 +50,18 @@ def find_backend(wanted: str | None = None, *, anew: bool = False) -> Backend:
     return backend
 
 
-def ask(name: str) -> Answer:
+def ask(name: str) -> ProbeResult:
     """Try a back end."""
     if name not in _MAKE:
-        return Answer(name, why_not=f"there is none of this name ({', '.join(_ORDER)}, none)")
+        return ProbeResult(name, why_not=f"there is none of this name ({', '.join(_ORDER)}, none)")
     try:
         backend = _MAKE[name]("")
-        return Answer(name, backend, _try(backend))
+        return ProbeResult(name, backend, _try(backend))
     except OSError as error:
-        return Answer(name, why_not=error.strerror or str(error))
+        return ProbeResult(name, why_not=error.strerror or str(error))
 
 
-def everyone() -> list[Answer]:
+def everyone() -> list[ProbeResult]:
     """Every back end, tried."""
     return [ask(name) for name in _ORDER]
 
@@ -106,7 +106,7 @@ def _try(backend: Backend) -> str:
 def _bubblewrap(about: str) -> Backend:
     """``about`` is what it said about itself."""
     from crow.extensions.sandbox.bubblewrap import Bubblewrap
-    from crow.extensions.sandbox.guard import find_guard
+    from crow.extensions.sandbox.fifo_guard import find_guard
 
     if about:
         return Bubblewrap.known(about)

@@ -1,4 +1,4 @@
-"""What is protected in a workspace, and what is secret in a home and a system: three tables.
+"""Protected paths of a workspace, and secret ones of a home and a system: three tables.
 
 Everything here runs programs when somebody opens the folder, starts a shell or calls git.
 """

@@ -17,8 +17,8 @@ from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from crow.extensions.sandbox.client_hello import is_begun, server_name
 from crow.extensions.sandbox.domains import Domains
-from crow.extensions.sandbox.hello import is_begun, server_name
 from crow.extensions.sandbox.policy import Proxy
 from crow.extensions.sandbox.socks import (
     DONE,
@@ -51,13 +51,13 @@ ENVIRONMENT = {
     **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), _URL),
     **dict.fromkeys(("no_proxy", "NO_PROXY"), "localhost,127.0.0.1,::1"),
 }
-_THROUGH = Path(__file__).with_name("through.py")
+_SSH_PROXY = Path(__file__).with_name("ssh_proxy.py")
 
 
 def environment(given: Mapping[str, str]) -> dict[str, str]:
     """What leads a command's programs to the proxy; git's own ssh stays where one is given."""
-    through = shlex.join([sys.executable, "-I", "-S", str(_THROUGH), str(PORT)]).replace("%", "%%")
-    ssh = shlex.join(["ssh", "-o", f"ProxyCommand={through} %h %p"])
+    relay = shlex.join([sys.executable, "-I", "-S", str(_SSH_PROXY), str(PORT)]).replace("%", "%%")
+    ssh = shlex.join(["ssh", "-o", f"ProxyCommand={relay} %h %p"])
     return {"GIT_SSH_COMMAND": ssh, **given, **ENVIRONMENT}
 
 

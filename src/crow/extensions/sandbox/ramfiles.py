@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections.abc import Iterable
 
-from crow.extensions.sandbox.mounted import mounts
+from crow.extensions.sandbox.mount_check import mounts
 
 _NAMES = ("/memfd:", "/dev/shm/", "/SYSV")  # noqa: S108 - as the kernel shows them
 

@@ -1,4 +1,4 @@
-"""What in a git repository that a command made would run programs."""
+"""Parts of a git repository, made by a command, that would run programs."""
 
 from __future__ import annotations
 

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from pathlib import PurePath
 
 from crow.extensions.sandbox.backend import Launch
-from crow.extensions.sandbox.check import Check
 from crow.extensions.sandbox.limits import limited
 from crow.extensions.sandbox.mounts import is_below, settled
 from crow.extensions.sandbox.policy import Policy
+from crow.extensions.sandbox.workspace_check import WorkspaceCheck
 
 _BASE = """(version 1)
 (deny default (with message "crow"))
@@ -59,7 +59,7 @@ class Seatbelt:
         policy = settled(policy)
         line = [self.program, "-p", profile(policy), *limited(argv, policy.limits)]
         launch = Launch(line, {**env, "TMPDIR": policy.tmp} if policy.tmp else env)
-        with Check(policy, launch.found):
+        with WorkspaceCheck(policy, launch.found):
             yield launch
 
 

@@ -131,7 +131,7 @@ HARMLESS_IOCTLS = {
 
 @frozen
 class Filter:
-    """What to refuse beside what is always refused.
+    """A filter of system calls: what to refuse beside what is always refused.
 
     ``families`` are the sockets that stay allowed. ``attributes`` refuses to change modes, owners,
     times; ``shared`` what reaches processes outside that no namespace hides.

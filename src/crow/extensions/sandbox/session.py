@@ -34,7 +34,7 @@ RINGS = """\
 
 @frozen
 class Wishes:
-    """What is wanted: the settings of the sandbox, the permission rules, the limits."""
+    """The wishes for a sandbox: the settings of it, the permission rules, the limits."""
 
     settings: SandboxSettings
     rules: Any
@@ -42,7 +42,7 @@ class Wishes:
 
 
 class SessionSandbox:
-    """What the commands of one session run in; a `crow.keys.Sandbox`.
+    """The sandbox that the commands of one session run in; a `crow.keys.Sandbox`.
 
     ``root`` is that of the session which a sub-agent works for. `close` removes the temporary
     folder.
@@ -196,7 +196,7 @@ class SessionSandbox:
 
     # telling
 
-    def told(self, command: str, result: ToolResult, launcher: RingLauncher) -> ToolResult:
+    def annotated(self, command: str, result: ToolResult, launcher: RingLauncher) -> ToolResult:
         """A command's result with what the model must know: what the ring refused or put back."""
         from crow.extensions.sandbox.denial import AGAIN, denial
         from crow.extensions.sandbox.limits import hit

@@ -1,4 +1,4 @@
-"""How a path was, so that a change shows and can be undone; bounded, whatever lies there."""
+"""A snapshot of a path, so that a change shows and can be undone; bounded, whatever lies there."""
 
 from __future__ import annotations
 

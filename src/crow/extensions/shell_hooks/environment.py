@@ -1,4 +1,4 @@
-"""What a hook's program finds: its environment, its directory, its command line."""
+"""The environment of a hook's program, its directory and its command line."""
 
 from __future__ import annotations
 

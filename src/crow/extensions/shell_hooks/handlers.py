@@ -20,7 +20,7 @@ from crow.tools import ToolName
 
 if TYPE_CHECKING:
     from crow import Context, Session
-    from crow.extensions.shell_hooks.bounds import Bounds
+    from crow.extensions.shell_hooks.http_policy import Bounds
 
 Applies = Callable[[str, str, Mapping[str, Any], str], bool]
 

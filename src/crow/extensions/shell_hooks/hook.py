@@ -103,8 +103,8 @@ class ShellHooks:
     @cached_property
     def handlers(self) -> Handlers:
         """The handlers of the files, read when there are any."""
-        from crow.extensions.shell_hooks.bounds import Bounds
         from crow.extensions.shell_hooks.handlers import Handlers
+        from crow.extensions.shell_hooks.http_policy import Bounds
 
         bounds = Bounds(self.urls, self.variables)
         return Handlers(self.files, self.project, self.applies, self.directory, bounds)
@@ -143,7 +143,7 @@ class ShellHooks:
         wanted = {handler.event.name for handler in self.entries if not handler.inactive}
         if not wanted:
             return
-        from crow.extensions.shell_hooks.moments import GATES, OWN
+        from crow.extensions.shell_hooks.event_bindings import GATES, OWN
 
         for point, events, _ in (*GATES, *OWN) if gates else OWN:
             if not wanted.isdisjoint(events):
@@ -152,7 +152,7 @@ class ShellHooks:
     @cached_property
     def _calls(self) -> dict[str, Callable[[Context], Any]]:
         """What is called at each point, the same wherever that hangs."""
-        from crow.extensions.shell_hooks.moments import GATES, OWN
+        from crow.extensions.shell_hooks.event_bindings import GATES, OWN
 
         return {point: named(point, moment, self.handlers) for point, _, moment in (*GATES, *OWN)}
 

@@ -1,4 +1,4 @@
-"""What all handlers of one firing say together; conflicts are decided here, whatever the order."""
+"""The joint outcome of one firing's handlers; conflicts are decided here, whatever the order."""
 
 from __future__ import annotations
 

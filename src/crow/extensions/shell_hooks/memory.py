@@ -1,4 +1,4 @@
-"""What settings hooks remember of a session while it is open."""
+"""The memory of settings hooks, a session's while it is open."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def plain(name: str) -> str:
 
 @dataclass(slots=True)
 class Display:
-    """What of the message that is being written is held back: ``text``; ``index`` counts pieces."""
+    """The part of a message being written that is held back: ``text``; ``index`` counts pieces."""
 
     text: str = ""
     index: int = 0

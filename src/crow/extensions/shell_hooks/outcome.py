@@ -1,4 +1,4 @@
-"""What one handler's run means: it said something, blocked, failed, or was given up."""
+"""The outcome of one handler's run: it said something, blocked, failed, or was given up."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Permission = Literal["allow", "ask", "defer", "deny"]
 
 @frozen
 class Outcome:
-    """How the run of one handler ended.
+    """The outcome of one handler's run.
 
     ``block`` is the reason where it blocks, ``permission`` what it says to a call, ``stop`` the
     reason where everything is to end. ``context`` is for the model, ``message`` for the user.
@@ -43,13 +43,13 @@ def concluded(handler: Handler, printed: RawOutput) -> Outcome:
     if output.fault:
         return failed(handler, output.fault, unread=output.unread)
     if output.fields is not None:
-        return said(event, output)
+        return outcome_of(event, output)
     if printed.code:
         return failed(handler, _status(printed))
     return Outcome(context=output.plain if event.plain else "", output=output)
 
 
-def said(event: Event, output: Output) -> Outcome:
+def outcome_of(event: Event, output: Output) -> Outcome:
     """What a valid object means."""
     result = HookResult.of(output.fields or {})
     is_stop = result.preventContinuation and not event.quiet
@@ -82,7 +82,7 @@ def _refusal(handler: Handler, output: Output, printed: RawOutput) -> Outcome:
     """Exit status 2 blocks, whatever else was printed."""
     event = handler.event
     stderr = printed.stderr.strip()
-    outcome = said(event, output) if output.fields is not None else Outcome(output=output)
+    outcome = outcome_of(event, output) if output.fields is not None else Outcome(output=output)
     if event.blocking == "ignore":
         return replace(outcome, block=None)
     if event.blocking == "user":

@@ -1,4 +1,4 @@
-"""What a handler printed, read by the rules of the protocol: JSON, plain text, or neither."""
+"""A handler's output, read by the rules of the protocol: JSON, plain text, or neither."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SPECIFIC = {"PreToolUse": "permissionDecision", "PreModelSwitch": "permissionDec
 
 @frozen
 class Output:
-    """What was printed: ``fields`` of a valid object, else ``plain`` text, else a ``fault``.
+    """The output, read: ``fields`` of a valid object, else ``plain`` text, else a ``fault``.
 
     ``unread`` says that what has the fault may have been a refusal.
     """
@@ -50,7 +50,7 @@ SILENCE = Output()
 
 @frozen
 class RawOutput:
-    """What a handler left: exit status (0 where it has none), output and errors."""
+    """A handler's exit status (0 where it has none), output and errors."""
 
     code: int = 0
     stdout: str = ""

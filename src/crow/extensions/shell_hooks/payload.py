@@ -1,4 +1,4 @@
-"""What a hook is given: the fields that every event has, and those that Crow adds for its own."""
+"""The input of a hook: the fields that every event has, and those that Crow adds for its own."""
 
 from __future__ import annotations
 

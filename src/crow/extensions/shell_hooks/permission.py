@@ -1,4 +1,4 @@
-"""What a PermissionRequest hook is offered and what it may change: rules, mode, directories."""
+"""The input and output of a PermissionRequest hook: rules, mode, directories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client that follows hooks is told of one: its beginning, what it prints, its end."""
+"""Reports on a hook for a client that follows them: its beginning, what it prints, its end."""
 
 from __future__ import annotations
 

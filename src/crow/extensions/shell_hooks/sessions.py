@@ -11,13 +11,13 @@ from crow import Answer, Ask, Deny
 from crow.events import ConfigChanged
 from crow.extensions.shell_hooks.joint_outcome import NOTHING
 from crow.extensions.shell_hooks.payload import model_of
-from crow.extensions.shell_hooks.spill import capped
-from crow.extensions.shell_hooks.surroundings import (
+from crow.extensions.shell_hooks.project_events import (
     env_file,
     forget_variables,
     keep_variables,
     watch_files,
 )
+from crow.extensions.shell_hooks.spill import capped
 from crow.extensions.shell_hooks.turns import entitle, refused
 from crow.keys import ENV_FILE, FIRST_PROMPT
 from crow.messages import text_of

@@ -1,4 +1,4 @@
-"""What hooks may send to a person's terminal: titles, notifications, the bell, and nothing else."""
+"""Terminal sequences that hooks may send: titles, notifications, the bell, and nothing else."""
 
 from __future__ import annotations
 

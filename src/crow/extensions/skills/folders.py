@@ -1,4 +1,4 @@
-"""Where skills lie: folders of folders with a SKILL.md, the strongest first."""
+"""The folders of skills: each has folders with a SKILL.md; the strongest come first."""
 
 from __future__ import annotations
 

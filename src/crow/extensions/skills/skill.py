@@ -37,7 +37,7 @@ class SkillError(CrowError):
 
 @frozen
 class Skill:
-    """What is known of a skill before it is used; its text is read when it is.
+    """A skill before it is used; its text is read when it is.
 
     ``for_model`` is False where only the user may start it, ``for_user`` where it is no slash
     command (``disable-model-invocation``, ``user-invocable``). ``keywords`` are those of

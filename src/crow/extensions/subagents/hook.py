@@ -209,9 +209,9 @@ class SubagentsHook:
 
     async def _become(self, ctx: SessionContext, name: str) -> None:
         """Let a person's session be the agent of this name."""
-        from crow.extensions.subagents.persona import become, meant
+        from crow.extensions.subagents.persona import become, find_agent
 
-        definition = meant(name, self.definitions.agents)
+        definition = find_agent(name, self.definitions.agents)
         if isinstance(definition, str):
             await ctx.ui.notify(f"{definition}; nobody stands in", severity="warning")
         elif ctx.session.parent is None:
@@ -219,9 +219,9 @@ class SubagentsHook:
 
     def check_agent(self, name: str) -> None:
         """Raise `ExtensionError` for a name that no agent has."""
-        from crow.extensions.subagents.persona import meant
+        from crow.extensions.subagents.persona import find_agent
 
-        if isinstance(why := meant(name, self.definitions.agents), str):
+        if isinstance(why := find_agent(name, self.definitions.agents), str):
             raise ExtensionError(why)
 
     def inherited(self, call: ToolContext) -> dict[str, Any]:
@@ -302,9 +302,9 @@ class AgentTool:
     async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult:
         """Let the sub-agent do it."""
         from crow.extensions.subagents.background import is_left, leave
-        from crow.extensions.subagents.brought import prepared, servers_of
         from crow.extensions.subagents.memory import remembering
         from crow.extensions.subagents.relay import Relay
+        from crow.extensions.subagents.skills_and_servers import prepared, servers_of
         from crow.extensions.subagents.work import Task, fields_of, hire, model_of, work
 
         call, extension = cast("ToolContext", ctx), self._extension

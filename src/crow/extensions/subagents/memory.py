@@ -49,7 +49,7 @@ def remembering(definition: Definition, cwd: str) -> tuple[Definition, Memory | 
     if not definition.memory:
         return definition, None
     memory = Memory(definition, cwd)
-    prompt = f"{definition.prompt}\n\n{memory.told}"
+    prompt = f"{definition.prompt}\n\n{memory.prompt}"
     lent = TOOLS if definition.tools is not None else frozenset[str]()
     return replace(definition, prompt=prompt, lent=lent), memory
 
@@ -69,7 +69,7 @@ class Memory:
         self.folder = self.base / ".claude" / FOLDERS[definition.memory] / name.lstrip(".")
 
     @property
-    def told(self) -> str:
+    def prompt(self) -> str:
         """What stands in the agent's prompt."""
         whose = WHOSE[self.definition.memory]
         text = self._index() or "(nothing yet)"

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from crow import Deny
-from crow.extensions.subagents.brought import servers_of
 from crow.extensions.subagents.definition import Definition
 from crow.extensions.subagents.memory import remembering
+from crow.extensions.subagents.skills_and_servers import servers_of
 from crow.extensions.subagents.work import model_of
 from crow.keys import GIVEN_MODE, INITIAL_PROMPT, ROLE
 from crow.project import matching_names, use_front_matter
@@ -23,7 +23,7 @@ MODE = ("permissionMode", "permission-mode")
 BYPASS = "bypassPermissions"
 
 
-def meant(name: str, agents: Mapping[str, Definition]) -> Definition | str:
+def find_agent(name: str, agents: Mapping[str, Definition]) -> Definition | str:
     """The agent of a name, or the line that says why there is none."""
     known = matching_names(name, agents)
     if len(known) == 1:

@@ -1,4 +1,4 @@
-"""What hangs on every sub-agent: who it is, and the modes of the session that it works for."""
+"""The hooks of every sub-agent: who it is, and the modes of the session that it works for."""
 
 from __future__ import annotations
 

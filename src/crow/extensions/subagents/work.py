@@ -28,7 +28,7 @@ DECIDING = ("before_tool", "on_permission")
 
 @frozen
 class Task:
-    """What a sub-agent is to do; ``title`` in a few words. ``isolated`` is in a tree of its own."""
+    """A task for a sub-agent; ``title`` in a few words. ``isolated`` is in a tree of its own."""
 
     prompt: str
     title: str

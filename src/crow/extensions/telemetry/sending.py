@@ -1,4 +1,4 @@
-"""Where spans and metrics go: to the program's providers, else over OTLP to a collector."""
+"""The exporters of spans and metrics: the program's providers, else OTLP to a collector."""
 
 from __future__ import annotations
 

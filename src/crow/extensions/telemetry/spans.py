@@ -1,4 +1,4 @@
-"""What spans and metrics say of runs, requests, calls, decisions, hooks and compactions."""
+"""Spans and metrics of runs, requests, calls, decisions, hooks and compactions."""
 
 from __future__ import annotations
 

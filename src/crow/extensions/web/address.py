@@ -1,4 +1,4 @@
-"""Which addresses a fetch may connect to: public ones, whatever name or notation leads there."""
+"""The addresses that a fetch may connect to: public ones, whatever name or notation leads there."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class FetchError(CrowError):
 
 @frozen
 class Page:
-    """What a server answered. ``elsewhere`` is where another host's page was pointed to."""
+    """A server's answer. ``elsewhere`` is where another host's page was pointed to."""
 
     url: str
     code: int

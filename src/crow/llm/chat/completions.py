@@ -11,12 +11,12 @@ from crow.core.messages import ImagePart, Message
 from crow.core.ports import Request
 from crow.llm.chat.params import taken, tools_for
 from crow.llm.chat.refusals import KNOWN_IN_ADVANCE, NO_TOOLS, milder
-from crow.llm.chat.reply import Reply
-from crow.llm.chat.writing import following, write
+from crow.llm.chat.reply import ChatReply
+from crow.llm.chat.serialization import following, write
 from crow.llm.http import HttpModel, Options
 from crow.llm.http.assembly import Assembly
 from crow.llm.http.encoding import CACHE_BYTES, Encoder, Piece, encode_clean, ids_in
-from crow.llm.http.form import Form, said_in
+from crow.llm.http.request_format import RequestFormat, said_in
 from crow.llm.models import UNKNOWN, ModelInfo
 
 PATH = "/chat/completions"
@@ -46,7 +46,7 @@ def ChatCompletions(  # noqa: N802 - who makes one makes a model
     it.
     """
     info = options.get("info", UNKNOWN)
-    form = Form(
+    form = RequestFormat(
         echoes=echo_reasoning,
         images_in_results=images_in_results,
         without=info.refuses & KNOWN_IN_ADVANCE,
@@ -82,11 +82,13 @@ class ChatWire:
         """The key as a bearer's."""
         return {"authorization": f"Bearer {key}"}
 
-    def headers(self, request: Request, form: Form) -> Mapping[str, str]:
+    def headers(self, request: Request, form: RequestFormat) -> Mapping[str, str]:
         """None beside what every request has."""
         return {}
 
-    def body(self, request: Request, model: str, params: Mapping[str, Any], form: Form) -> bytes:
+    def body(
+        self, request: Request, model: str, params: Mapping[str, Any], form: RequestFormat
+    ) -> bytes:
         """The request's JSON: the model and parameters, the tools, the messages."""
         head: dict[str, Any] = {"model": model, "stream": True}
         if form.usage:
@@ -106,7 +108,7 @@ class ChatWire:
             tools = b',"tools":[]'
         return b"".join((start, tools, b',"messages":[', messages, b"]}"))
 
-    def milder(self, form: Form, error: ModelError) -> Form | None:
+    def milder(self, form: RequestFormat, error: ModelError) -> RequestFormat | None:
         """The form without what an endpoint has just refused of options and thoughts."""
         return milder(form, said_in(error))
 
@@ -133,12 +135,12 @@ class ChatWire:
         shown = encode_clean(following(images))
         return [READ, shown] if self._answered else [shown]
 
-    def reply(self, said: Assembly, form: Form) -> Reply:
+    def reply(self, said: Assembly, form: RequestFormat) -> ChatReply:
         """A new attempt at an answer."""
-        return Reply(said, form.origin)
+        return ChatReply(said, form.origin)
 
 
-def _piece(form: Form, message: Message) -> Piece:
+def _piece(form: RequestFormat, message: Message) -> Piece:
     """A message, and the images that must follow the results that it stands among."""
     written, moved = write(form, message)
     return encode_clean(written), moved

@@ -75,10 +75,10 @@ def with_thinking(params: Mapping[str, Any], info: ModelInfo) -> Mapping[str, An
     if not isinstance(level, str) or not info.levels:
         return params
     rest = {name: value for name, value in params.items() if name != EFFORT}
-    return {**said(info, level), **rest}
+    return {**thinking_params(info, level), **rest}
 
 
-def said(info: ModelInfo, level: str) -> dict[str, Any]:
+def thinking_params(info: ModelInfo, level: str) -> dict[str, Any]:
     """A level as the parameters that mean it; a model without a word for it is only switched."""
     word = info.effort(level)
     on = level not in info.levels or info.nearest(level) != "off"

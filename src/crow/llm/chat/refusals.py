@@ -1,4 +1,4 @@
-"""What endpoints of chat completions refuse, and how that is known from what they say.
+"""Refusals of endpoints of chat completions, known by their wording.
 
 The table of models knows some of it in advance, in the same words (`crow.llm.models.REFUSALS`).
 """
@@ -9,7 +9,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from crow.llm.http.form import Form
+from crow.llm.http.request_format import RequestFormat
 
 DEVELOPER = "developer"
 LIMITS = ("max_tokens", "max_completion_tokens")
@@ -70,7 +70,7 @@ WITHOUT: tuple[tuple[str, str], ...] = (
 """What endpoints say where they refuse something, and the word for what is not sent to them."""
 
 
-def milder(form: Form, said: str) -> Form | None:
+def milder(form: RequestFormat, said: str) -> RequestFormat | None:
     """The form without what an endpoint has just refused; None where that cannot be told."""
     for pattern, name, value in FORMS:
         if getattr(form, name) != value and re.search(pattern, said, re.IGNORECASE):

@@ -7,7 +7,7 @@ from typing import Any
 from crow.core.errors import ModelError
 from crow.core.messages import Usage
 from crow.core.ports import Completion, Delta, FinishReason
-from crow.llm.chat.opaque import Opaque
+from crow.llm.chat.reasoning_fields import ReasoningFields
 from crow.llm.http.assembly import Assembly
 from crow.llm.http.faults import error_of_event
 from crow.llm.http.text import is_array, is_object
@@ -26,7 +26,7 @@ FINISHES: dict[str, FinishReason] = {
 }
 
 
-class Reply:
+class ChatReply:
     """One attempt at an answer: takes events, gives deltas, and at the end a `Completion`.
 
     What goes beyond the assembly's cap is cut off as if the model had reached its limit.
@@ -50,7 +50,7 @@ class Reply:
         self._finish: str | None = None
         self._given_usage: object = None
         self._model = ""
-        self._opaque = Opaque()
+        self._opaque = ReasoningFields()
         self._origin = origin
         self._refused = False
         self.complete = False

@@ -81,7 +81,7 @@ class Tokens:
 
 
 @frozen
-class Answer:
+class AuthResponse:
     """A response as google-auth reads it."""
 
     status: int
@@ -96,7 +96,7 @@ def ask(
     headers: Mapping[str, str] | None = None,
     timeout: float | None = None,
     **_: object,
-) -> Answer:
+) -> AuthResponse:
     """Send a request of google-auth's. Raises its ``TransportError``."""
     import httpx2
 
@@ -106,4 +106,4 @@ def ask(
         )
     except httpx2.HTTPError as error:
         raise import_module("google.auth.exceptions").TransportError(error) from error
-    return Answer(given.status_code, given.headers, given.content)
+    return AuthResponse(given.status_code, given.headers, given.content)

@@ -7,7 +7,7 @@ from typing import Any
 
 from crow.core.messages import Message, text_of
 from crow.llm.http.encoding import Piece
-from crow.llm.http.form import SHOWN
+from crow.llm.http.request_format import SHOWN
 
 SYSTEM = ("system", "developer")
 NOTHING_SAID = b'{"role":"user","parts":[{"text":""}]}'
@@ -42,7 +42,7 @@ class Contents:
         self._answers[call_id] = parts
         self._images += images
 
-    def said(self, parts: bytes) -> None:
+    def add_user(self, parts: bytes) -> None:
         """Add what somebody else said."""
         self._end_results()
         self._end_replies()
@@ -89,7 +89,7 @@ def contents(messages: Sequence[Message], pieces: Sequence[Piece]) -> list[bytes
             case "tool":
                 found.result(parts, *beside)
             case _:
-                found.said(parts)
+                found.add_user(parts)
     return found.end()
 
 

@@ -13,13 +13,13 @@ from crow.core.ports import Request
 from crow.llm.gemini.contents import contents, instruction
 from crow.llm.gemini.options import request_fields
 from crow.llm.gemini.reply import GeminiReply
+from crow.llm.gemini.serialization import WIRE, write
 from crow.llm.gemini.tools import declarations, name_for
 from crow.llm.gemini.traits import OF_SIGNATURES, REFUSALS, SYSTEM, UNSIGNED, signs
-from crow.llm.gemini.writing import WIRE, write
 from crow.llm.http import HttpModel, Options
 from crow.llm.http.assembly import Assembly
 from crow.llm.http.encoding import CACHE_BYTES, Encoder, encode_clean
-from crow.llm.http.form import Form, said_in
+from crow.llm.http.request_format import RequestFormat, said_in
 from crow.llm.models import UNKNOWN as NOTHING_KNOWN
 from crow.llm.models import ModelInfo, model_info
 
@@ -86,11 +86,13 @@ class GeminiWire:
         """The key as Google takes it."""
         return {"authorization": f"Bearer {key}"} if self._bearer else {"x-goog-api-key": key}
 
-    def headers(self, request: Request, form: Form) -> Mapping[str, str]:
+    def headers(self, request: Request, form: RequestFormat) -> Mapping[str, str]:
         """None beside what every request has."""
         return {}
 
-    def body(self, request: Request, model: str, params: Mapping[str, Any], form: Form) -> bytes:
+    def body(
+        self, request: Request, model: str, params: Mapping[str, Any], form: RequestFormat
+    ) -> bytes:
         """The request's JSON: options, the system's words, tools, contents."""
         head = request_fields(params, self._info_of(model), form, self._limit)
         said = self.encoder.messages(request.messages, request.session_id, form)
@@ -110,7 +112,7 @@ class GeminiWire:
     def _info_of(self, model: str) -> ModelInfo:
         return self._info if model == self._info.model else model_info(PROVIDER, model)
 
-    def milder(self, form: Form, error: ModelError) -> Form | None:
+    def milder(self, form: RequestFormat, error: ModelError) -> RequestFormat | None:
         """The form without what the endpoint has just refused of thoughts and options."""
         said = said_in(error)
         if re.search(OF_SIGNATURES, said):
@@ -121,6 +123,6 @@ class GeminiWire:
         new = next((each for each in refused if each not in form.without), None)
         return replace(form, without=form.without | {new}) if new else None
 
-    def reply(self, said: Assembly, form: Form) -> GeminiReply:
+    def reply(self, said: Assembly, form: RequestFormat) -> GeminiReply:
         """A new attempt at an answer."""
         return GeminiReply(said, form.origin + WIRE, self._names)

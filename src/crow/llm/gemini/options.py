@@ -7,7 +7,7 @@ from typing import Any
 
 from crow.llm.gemini.tools import name_for, schema_for
 from crow.llm.gemini.traits import EFFORT, THINKING
-from crow.llm.http.form import Form
+from crow.llm.http.request_format import RequestFormat
 from crow.llm.http.text import is_object
 from crow.llm.models import ModelInfo
 
@@ -26,7 +26,7 @@ MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
 
 
 def request_fields(
-    params: Mapping[str, Any], info: ModelInfo, form: Form, limit: int | None
+    params: Mapping[str, Any], info: ModelInfo, form: RequestFormat, limit: int | None
 ) -> dict[str, Any]:
     """The body's fields beside conversation and tools.
 
@@ -54,7 +54,7 @@ def request_fields(
     return {**body, "generationConfig": config} if config else body
 
 
-def thinking_of(info: ModelInfo, form: Form, level: str | None) -> dict[str, Any]:
+def thinking_of(info: ModelInfo, form: RequestFormat, level: str | None) -> dict[str, Any]:
     """How hard the model thinks, and that it shows it; nothing for one that does not think."""
     if not info.thinking or THINKING in form.without:
         return {}

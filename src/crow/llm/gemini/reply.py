@@ -48,7 +48,7 @@ ANSWER_BLOCKED = "[The answer was blocked: {}]"
 
 
 class GeminiReply:
-    """One attempt at an answer; see `crow.llm.http.wire.Reply`.
+    """One attempt at an answer; see `crow.llm.http.wire.WireReply`.
 
     Nothing marks the end of a stream: it is whole where the body ends after a reason to finish.
     ``names`` has tools' own names by those under which they were declared, where they differ.

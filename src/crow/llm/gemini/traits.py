@@ -1,10 +1,10 @@
-"""What follows from the name of a Gemini model, and what its endpoint may refuse."""
+"""Traits of a Gemini model that follow from its name, and what its endpoint may refuse."""
 
 from __future__ import annotations
 
 import re
 
-from crow.llm.http.form import Form
+from crow.llm.http.request_format import RequestFormat
 
 UNSIGNED = "unsigned calls"
 IDS = "ids of calls"
@@ -34,11 +34,11 @@ def generation(model: str) -> float:
     return float(number[1]) if number else NEWEST
 
 
-def signs(form: Form) -> bool:
+def signs(form: RequestFormat) -> bool:
     """Whether the first call of each step needs a signature."""
     return generation(form.model) >= 3 or UNSIGNED in form.without
 
 
-def takes_images_in_results(form: Form) -> bool:
+def takes_images_in_results(form: RequestFormat) -> bool:
     """Whether a tool's image stands beside its result; else it goes into the next message."""
     return generation(form.model) >= 3 and RESULT_IMAGES not in form.without

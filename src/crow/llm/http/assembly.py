@@ -1,4 +1,4 @@
-"""What one attempt at an answer has said so far: text, thoughts, calls."""
+"""The assembly of one attempt at an answer: its text, thoughts and calls so far."""
 
 from __future__ import annotations
 

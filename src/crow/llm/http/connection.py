@@ -42,7 +42,7 @@ class Response(Protocol):
 
 
 class Client(Protocol):
-    """What sends requests, and keeps connections."""
+    """A client that sends requests, and keeps connections."""
 
     async def request(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes = b""

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from crow.core.frozen import KeptDict
 from crow.core.messages import Message, ToolSpec
-from crow.llm.http.form import Form, images_in
+from crow.llm.http.request_format import RequestFormat, images_in
 from crow.llm.http.text import clean_value, is_array
 
 CACHE_BYTES = 64 * 1024 * 1024
@@ -23,7 +23,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=
 
 Piece: TypeAlias = "tuple[bytes, Any]"
 """A message as JSON (empty where none is sent), and what `Join` must know of it beside."""
-Write: TypeAlias = Callable[[Form, Message], Piece]
+Write: TypeAlias = Callable[[RequestFormat, Message], Piece]
 """Encodes one message by itself."""
 Join: TypeAlias = Callable[[Sequence[Message], Sequence[Piece]], Iterable[bytes]]
 """The items of the request's list, from the messages and their pieces."""
@@ -42,7 +42,7 @@ class Conversation:
 
     __slots__ = ("_write", "copies", "form", "ids", "images", "pieces", "size")
 
-    def __init__(self, form: Form, write: Write) -> None:
+    def __init__(self, form: RequestFormat, write: Write) -> None:
         self.form = form
         self._write = write
         self.copies: list[Any] = []
@@ -88,12 +88,14 @@ class Encoder:
         self._tools: list[Any] = []
         self._tools_json = b""
 
-    def messages(self, messages: list[Message], conversation: str, form: Form) -> bytes:
+    def messages(self, messages: list[Message], conversation: str, form: RequestFormat) -> bytes:
         """The items that the messages become, as JSON with commas between, without brackets."""
         known = self.follow(messages, conversation, form)
         return b",".join(self._join(known.copies, known.pieces))
 
-    def follow(self, messages: list[Message], conversation: str, form: Form) -> Conversation:
+    def follow(
+        self, messages: list[Message], conversation: str, form: RequestFormat
+    ) -> Conversation:
         """The conversation as it is with these messages, each of them encoded."""
         known = self._conversations.get(conversation)
         if known is None or known.form != form:

@@ -1,4 +1,4 @@
-"""What went wrong at an endpoint, as a `ModelError` of the right kind that never shows a key."""
+"""Faults of an endpoint, each as a `ModelError` of the right kind that never shows a key."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ ADVICE = {
 
 
 class RefusedError(ModelError):
-    """What an endpoint answered in place of a reply; ``body`` is all that it said.
+    """An endpoint's answer in place of a reply; ``body`` is all that it said.
 
     ``overflow`` has its numbers where the request was too long. ``again`` is whether the endpoint
     itself wants it sent once more, None where it did not say.
@@ -104,7 +104,7 @@ class Redactor:
 
 def error_of_response(status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
     """The error of a response that is no success."""
-    from crow.llm.http.google import is_passing, retry_delay
+    from crow.llm.http.google_errors import is_passing, retry_delay
 
     text = body.decode("utf-8", "replace")
     parsed = _parsed(text)
@@ -129,7 +129,7 @@ def error_of_event(event: Mapping[str, Any]) -> ModelError | None:
     error = event.get("error")
     if not error and ("choices" in event or not _looks_like_error(event)):
         return None
-    from crow.llm.http.google import is_passing, retry_delay
+    from crow.llm.http.google_errors import is_passing, retry_delay
 
     error = error or event
     status = _status(error) or _status(event)

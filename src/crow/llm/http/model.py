@@ -15,11 +15,11 @@ from crow.core.ports import Completion, Delta, Request
 from crow.llm.http.assembly import Assembly
 from crow.llm.http.connection import Connection, Response
 from crow.llm.http.faults import Redactor, RefusedError, error_of_response, named_error
-from crow.llm.http.form import Form, Forms
 from crow.llm.http.reply_reader import ReplyReader
+from crow.llm.http.request_format import RequestFormat, RequestFormats
 from crow.llm.http.retry import Batch, Clock, Retries, Timeouts, repeat
 from crow.llm.http.splice import Shown
-from crow.llm.http.wire import Reply, Wire
+from crow.llm.http.wire import Wire, WireReply
 from crow.llm.models import UNKNOWN, ModelInfo
 
 MAX_OUTPUT = 8 * 1024 * 1024
@@ -28,7 +28,7 @@ BYTES = 3
 """Of a token: so many for each that fits is a request that fills the window."""
 EMPTY = "sent an empty answer to a request that fills its window"
 AGENT = "crow"
-PLAIN = Form()
+PLAIN = RequestFormat()
 FetchKey: TypeAlias = Callable[[str], Awaitable[str]]
 """Gives a key for a request, another than the one that was refused; ``""`` where none was."""
 Sign: TypeAlias = Callable[[str, bytes], Awaitable[Mapping[str, str]]]
@@ -37,7 +37,7 @@ FindWindow: TypeAlias = Callable[[], Awaitable[int | None]]
 
 
 class Options(TypedDict, total=False):
-    """What every model over HTTP can be told; see `HttpModel`."""
+    """Options that every model over HTTP takes; see `HttpModel`."""
 
     headers: Mapping[str, str] | None
     params: Mapping[str, Any] | None
@@ -93,7 +93,7 @@ class HttpModel:
         info: ModelInfo = UNKNOWN,
         inputs: Iterable[str] | None = None,
         thought_levels: Iterable[str] | None = None,
-        form: Form = PLAIN,
+        form: RequestFormat = PLAIN,
     ) -> None:
         self.model = model
         self.info = info
@@ -107,7 +107,7 @@ class HttpModel:
         self._timeouts = timeouts or Timeouts()
         self._retries = retries or Retries()
         self._max_output = max_output
-        self._forms = Forms(replace(form, images="image" in self._inputs), wire.milder)
+        self._forms = RequestFormats(replace(form, images="image" in self._inputs), wire.milder)
         self._find_window = find_window
         self._finding: asyncio.Task[None] | None = None
         self._fetch_key = fetch_key
@@ -166,7 +166,7 @@ class HttpModel:
         await self._connection.aclose()
 
     async def _answer(
-        self, request: Request, shown: Shown, clock: Clock, form: Form
+        self, request: Request, shown: Shown, clock: Clock, form: RequestFormat
     ) -> AsyncGenerator[Batch, None]:
         messages = request.messages
         known = partial(self._wire.encoder.ids, request.session_id, messages)
@@ -193,7 +193,7 @@ class HttpModel:
         yield [*shown.ending(request.message_id), self._completion(request, reply, form)]
 
     async def _read(
-        self, request: Request, reply: Reply, shown: Shown, clock: Clock, form: Form
+        self, request: Request, reply: WireReply, shown: Shown, clock: Clock, form: RequestFormat
     ) -> AsyncGenerator[list[Delta], None]:
         """Read one response into a reply. Raises `ModelError`."""
         response = await self._respond(request, clock, form)
@@ -213,7 +213,7 @@ class HttpModel:
         finally:
             await self._leave(response, chunks, whole=whole)
 
-    def _completion(self, request: Request, reply: Reply, form: Form) -> Completion:
+    def _completion(self, request: Request, reply: WireReply, form: RequestFormat) -> Completion:
         """A whole answer; the server's window is looked for behind it. Raises `ModelError`."""
         if self._find_window is not None and self._finding is None:
             finding = self._take_window(self._find_window)
@@ -223,7 +223,7 @@ class HttpModel:
             self._check_room(request, form)
         return completion
 
-    def _check_room(self, request: Request, form: Form) -> None:
+    def _check_room(self, request: Request, form: RequestFormat) -> None:
         """Call an answer that is empty an overflow where the request fills the window.
 
         Some servers refuse in no other way. Raises `ModelError` (context_length).
@@ -252,7 +252,7 @@ class HttpModel:
         await chunks.aclose()
         await response.aclose()
 
-    async def _respond(self, request: Request, clock: Clock, form: Form) -> Response:
+    async def _respond(self, request: Request, clock: Clock, form: RequestFormat) -> Response:
         """The response, if it is a success. Raises `ModelError`."""
         response = await self._post(request, clock, form, await self._key_fetched())
         if response.status == 401 and self._fetch_key:
@@ -264,7 +264,7 @@ class HttpModel:
         raise error_of_response(response.status, response.headers, body)
 
     async def _post(
-        self, request: Request, clock: Clock, form: Form, keyed: Mapping[str, str]
+        self, request: Request, clock: Clock, form: RequestFormat, keyed: Mapping[str, str]
     ) -> Response:
         """The response, whatever it is. Raises `ModelError`."""
         model = request.model or self.model
@@ -304,7 +304,7 @@ class HttpModel:
             await self._leave(response, chunks, whole=False)
         return body
 
-    def _body(self, request: Request, model: str, form: Form) -> bytes:
+    def _body(self, request: Request, model: str, form: RequestFormat) -> bytes:
         try:
             return self._wire.body(request, model, {**self._params, **request.params}, form)
         except (TypeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Whether an endpoint refused a request because it is too long, and the numbers that it gave."""
+"""Overflow of the context window: known by the wording of the refusal, with the numbers in it."""
 
 from __future__ import annotations
 

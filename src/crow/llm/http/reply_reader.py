@@ -8,7 +8,7 @@ from crow.core.errors import ModelError
 from crow.core.ports import Delta
 from crow.llm.http.retry import Clock
 from crow.llm.http.stream import EventStream
-from crow.llm.http.wire import Reply
+from crow.llm.http.wire import WireReply
 
 PING = "ping"
 """The type of an event by which an endpoint says that its model is still at work."""
@@ -24,7 +24,7 @@ class ReplyReader:
     __slots__ = ("_at_end", "_chunks", "_clock", "_events", "_pings", "_reply")
 
     def __init__(
-        self, chunks: AsyncGenerator[bytes, None], reply: Reply, clock: Clock, content_type: str
+        self, chunks: AsyncGenerator[bytes, None], reply: WireReply, clock: Clock, content_type: str
     ) -> None:
         self._chunks = chunks
         self._reply = reply

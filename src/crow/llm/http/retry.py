@@ -1,4 +1,4 @@
-"""How long an endpoint is waited for, when a request is sent again, and after how long."""
+"""Retries and time-outs: how long an endpoint is waited for, and when a request is sent again."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Timeouts:
 
 
 class Begun(Generic[T]):
-    """What is awaited, begun in the task that waits. ``done`` where that was all of it.
+    """An awaitable, begun in the task that waits. ``done`` where that was all of it.
 
     Raises, as it is made, what its first step raises. Whoever awaits it next goes on with it; that
     may be another task, as long as nothing was awaited in between.
@@ -257,7 +257,7 @@ class Failures:
         self._limit = times.load if listens else times.listen or 0.0
         return self._limit
 
-    def told(self, failure: ModelError, delay: float) -> Retrying:
+    def notice(self, failure: ModelError, delay: float) -> Retrying:
         """What a person is told of the next attempt."""
         if not self.starting:
             given = self._count, delay, str(failure), failure.kind
@@ -299,7 +299,7 @@ async def repeat(
         finally:
             await batches.aclose()
         if not (is_known and failures.starting):
-            yield failures.told(failure, delay)
+            yield failures.notice(failure, delay)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

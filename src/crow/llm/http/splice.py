@@ -1,4 +1,4 @@
-"""What a person has seen of answers that broke off, so that none of it is shown twice."""
+"""The splice of answers that broke off: what a person has seen already is not shown twice."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Track:
 
 
 class Shown:
-    """What was shown so far of one answer. Calls are kept by position as (id, name, arguments)."""
+    """The part of one answer that was shown. Calls are by position as (id, name, arguments)."""
 
     __slots__ = ("_calls", "_text", "_thought", "calls", "reasoning", "text")
 

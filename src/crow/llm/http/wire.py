@@ -1,4 +1,4 @@
-"""What a model's protocol has to say, as protocols: how requests are written and replies read."""
+"""The wire protocol of a model, as protocols: how requests are written and replies read."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from crow.core.errors import ModelError
 from crow.core.ports import Completion, Delta, Request
 from crow.llm.http.assembly import Assembly
 from crow.llm.http.encoding import Encoder
-from crow.llm.http.form import Form
+from crow.llm.http.request_format import RequestFormat
 
 
-class Reply(Protocol):
+class WireReply(Protocol):
     """One attempt at an answer: takes events, gives deltas, and at the end a `Completion`.
 
     ``said`` is what it has said so far. ``finished`` once the endpoint gave its reason for ending,
@@ -61,21 +61,23 @@ class Wire(Protocol):
         """The headers, in lower case, that carry a key."""
         ...
 
-    def headers(self, request: Request, form: Form) -> Mapping[str, str]:
+    def headers(self, request: Request, form: RequestFormat) -> Mapping[str, str]:
         """Headers of one request alone."""
         ...
 
-    def body(self, request: Request, model: str, params: Mapping[str, Any], form: Form) -> bytes:
+    def body(
+        self, request: Request, model: str, params: Mapping[str, Any], form: RequestFormat
+    ) -> bytes:
         """A request's JSON; ``params`` go into it as they are.
 
         Raises ``TypeError`` and ``ValueError`` where it is no JSON.
         """
         ...
 
-    def milder(self, form: Form, error: ModelError) -> Form | None:
+    def milder(self, form: RequestFormat, error: ModelError) -> RequestFormat | None:
         """The form without what was refused just now, images aside; else None."""
         ...
 
-    def reply(self, said: Assembly, form: Form) -> Reply:
+    def reply(self, said: Assembly, form: RequestFormat) -> WireReply:
         """A new attempt at an answer, which is put together in ``said``."""
         ...

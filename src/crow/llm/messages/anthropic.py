@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Unpack
 
 from crow.llm.http import HttpModel, Options
-from crow.llm.http.form import Form
+from crow.llm.http.request_format import RequestFormat
 from crow.llm.messages.wire import MessagesWire
 from crow.llm.models import model_info
 
@@ -54,5 +54,5 @@ def AnthropicMessages(  # noqa: N802 - who makes one makes a model
         max_output_tokens=max_output_tokens,
     )
     options["headers"] = headers
-    form = Form(images_in_results=True)
+    form = RequestFormat(images_in_results=True)
     return HttpModel(wire, model, base_url, api_key, form=form, **options)

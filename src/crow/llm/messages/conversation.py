@@ -7,7 +7,7 @@ from typing import cast
 
 from crow.llm.http.encoding import Piece, encode_clean
 from crow.llm.messages.blocks import text_block
-from crow.llm.messages.writing import Turn
+from crow.llm.messages.serialization import Turn
 
 GO_ON = encode_clean(text_block("Go on."))
 """What the user says where a history has nothing of the user's."""

@@ -1,4 +1,4 @@
-"""What a request says beside its conversation: how long, how hard to think, which tool."""
+"""The parameters of a request, beside its conversation: length, thinking, choice of a tool."""
 
 from __future__ import annotations
 

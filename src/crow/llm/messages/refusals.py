@@ -1,11 +1,11 @@
-"""What endpoints refuse of this wire's features, and how that is known from what they say."""
+"""Refusals of this wire's features, known by the wording of endpoints."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
 
-from crow.llm.http.form import Form
+from crow.llm.http.request_format import RequestFormat
 
 BOUND = "bound_thinking"
 """Thoughts that fail their check are dropped by the endpoint, and nothing is refused for them."""
@@ -40,7 +40,7 @@ REFUSED = (
 """Features, and what an endpoint says that refuses them: the first that is not left out yet."""
 
 
-def without_refused(form: Form, said: str) -> Form | None:
+def without_refused(form: RequestFormat, said: str) -> RequestFormat | None:
     """The form without what an endpoint has just refused; None where that cannot be told."""
     for feature, pattern in REFUSED:
         if feature not in form.without and re.search(pattern, said, re.IGNORECASE):

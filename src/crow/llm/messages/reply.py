@@ -13,7 +13,7 @@ from crow.llm.http.faults import error_of_event
 from crow.llm.http.text import clean_value, is_array, is_object
 from crow.llm.http.toolcalls import CUT_OFF
 from crow.llm.messages.blocks import Block
-from crow.llm.messages.growing import Growing
+from crow.llm.messages.partial_block import PartialBlock
 
 FINISHES: Mapping[str, FinishReason] = {
     "tool_use": "tool_calls",
@@ -40,7 +40,7 @@ WHY: Mapping[str, str] = {
 }
 
 
-class Reply:
+class MessagesReply:
     """One attempt at an answer: takes events, gives deltas, and at the end a `Completion`.
 
     ``complete`` once the endpoint said that nothing more comes. ``origin`` names endpoint and model
@@ -66,7 +66,7 @@ class Reply:
     def __init__(self, said: Assembly, origin: str, reported: set[str]) -> None:
         self.said = said
         self._blocks: list[Block] = []
-        self._growing: dict[str, Growing] = {}
+        self._growing: dict[str, PartialBlock] = {}
         self._finish: str | None = None
         self._usages: list[dict[str, Any]] = []
         self._model = ""
@@ -163,7 +163,7 @@ class Reply:
         if not is_object(given) or not isinstance(given.get("type"), str):
             return
         block = {**given}
-        growing = self._growing[str(event.get("index"))] = Growing(block, len(self._blocks))
+        growing = self._growing[str(event.get("index"))] = PartialBlock(block, len(self._blocks))
         self._blocks.append(block)
         match block:
             case {"type": "tool_use"}:
@@ -204,7 +204,7 @@ class Reply:
                 self._call(growing, text, deltas)
             growing.close()
 
-    def _call(self, growing: Growing, text: str, deltas: list[Delta]) -> None:
+    def _call(self, growing: PartialBlock, text: str, deltas: list[Delta]) -> None:
         """A piece of a call's arguments, if the block is a call."""
         block = growing.block
         if block["type"] == "tool_use":

@@ -10,13 +10,13 @@ from crow.core.messages import Message
 from crow.core.ports import Request
 from crow.llm.http.assembly import Assembly
 from crow.llm.http.encoding import CACHE_BYTES, Encoder, Piece, encode_clean
-from crow.llm.http.form import Form, said_in
+from crow.llm.http.request_format import RequestFormat, said_in
 from crow.llm.messages.conversation import encode, items_of, mark_last, marked, system_of
 from crow.llm.messages.parameters import output_limit, parameters
 from crow.llm.messages.refusals import BOUND, CACHE, LATE_SYSTEM, without_refused
-from crow.llm.messages.reply import Reply
+from crow.llm.messages.reply import MessagesReply
+from crow.llm.messages.serialization import WIRE, Turn, write
 from crow.llm.messages.tools import tools_of
-from crow.llm.messages.writing import WIRE, Turn, write
 from crow.llm.models import ModelInfo
 
 PATH = "/messages"
@@ -66,7 +66,7 @@ class MessagesWire:
         """The key as one of Anthropic's, or as a bearer's."""
         return {"authorization": f"Bearer {key}"} if self._bearer else {"x-api-key": key}
 
-    def headers(self, request: Request, form: Form) -> Mapping[str, str]:
+    def headers(self, request: Request, form: RequestFormat) -> Mapping[str, str]:
         """The protocol's version, and the betas that the request needs."""
         betas = list(self._betas)
         if self._signs and self._info.thinking == "budget" and request.tools:
@@ -76,7 +76,9 @@ class MessagesWire:
         named = {"anthropic-beta": ",".join(dict.fromkeys(betas))} if betas else {}
         return named if self._at_vertex else {"anthropic-version": VERSION, **named}
 
-    def body(self, request: Request, model: str, params: Mapping[str, Any], form: Form) -> bytes:
+    def body(
+        self, request: Request, model: str, params: Mapping[str, Any], form: RequestFormat
+    ) -> bytes:
         """The request's JSON: the model and parameters, tools, system and messages.
 
         What the parameters have of ``tools`` (the endpoint's own) stands behind the request's.
@@ -115,15 +117,15 @@ class MessagesWire:
         parts += [b',"system":[', system, b"]"] if system else []
         return b"".join((*parts, b',"messages":[', encode(items), b"]}"))
 
-    def milder(self, form: Form, error: ModelError) -> Form | None:
+    def milder(self, form: RequestFormat, error: ModelError) -> RequestFormat | None:
         """The form without what an endpoint has just refused."""
         return without_refused(form, said_in(error))
 
-    def reply(self, said: Assembly, form: Form) -> Reply:
+    def reply(self, said: Assembly, form: RequestFormat) -> MessagesReply:
         """A new attempt at an answer."""
-        return Reply(said, form.origin + WIRE, self._reported)
+        return MessagesReply(said, form.origin + WIRE, self._reported)
 
-    def _piece(self, form: Form, message: Message) -> Piece:
+    def _piece(self, form: RequestFormat, message: Message) -> Piece:
         return write(form, message, signs=self._signs)
 
     def _can_cache(self, size: int) -> bool:

@@ -1,4 +1,4 @@
-"""What is known of models, as data: a file a provider, read when one of its models is asked for."""
+"""Models and what is known of them, as data: a file a provider, read when first asked for."""
 
 from __future__ import annotations
 

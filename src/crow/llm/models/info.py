@@ -1,4 +1,4 @@
-"""What is known of one model: its wire, how much it takes, how it thinks, what it refuses."""
+"""`ModelInfo`: a model's wire, how much it takes, how it thinks, what it refuses."""
 
 from __future__ import annotations
 

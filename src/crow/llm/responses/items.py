@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from crow.core.messages import Message, text_of
-from crow.llm.http.form import Form
+from crow.llm.http.request_format import RequestFormat
 from crow.llm.http.text import is_array, is_object
 
 BETWEEN = "\n\n"
@@ -44,7 +44,7 @@ def thought_in(item: Mapping[str, Any]) -> str:
     return ""
 
 
-def own_items(form: Form, message: Message) -> list[Any] | None:
+def own_items(form: RequestFormat, message: Message) -> list[Any] | None:
     """The items that a message came as, where they still say what it says, and can go back.
 
     None where another endpoint or model made them, where the message has been changed since, or
@@ -62,7 +62,7 @@ def own_items(form: Form, message: Message) -> list[Any] | None:
     return _with_ids_of(message, items)
 
 
-def phase_of(form: Form, message: Message) -> str | None:
+def phase_of(form: RequestFormat, message: Message) -> str | None:
     """The phase of a message that this very model wrote; it wants that back at the least."""
     items: Any = message.get("output_items")
     if "phase" in form.without or message.get("origin") != form.origin + WIRE:

@@ -14,12 +14,12 @@ from crow.core.ports import Request
 from crow.llm.http import HttpModel, Options
 from crow.llm.http.assembly import Assembly
 from crow.llm.http.encoding import CACHE_BYTES, Encoder, Piece, encode_clean
-from crow.llm.http.form import Form, said_in
+from crow.llm.http.request_format import RequestFormat, said_in
 from crow.llm.models.info import UNKNOWN, ModelInfo
 from crow.llm.responses.items import WIRE
 from crow.llm.responses.params import REASONING, in_words_of_responses, tools_of
-from crow.llm.responses.reply import Reply
-from crow.llm.responses.writing import items_of
+from crow.llm.responses.reply import ResponsesReply
+from crow.llm.responses.serialization import items_of
 
 PATH = "/responses"
 CACHE_KEY = "prompt_cache_key"
@@ -67,7 +67,7 @@ def Responses(  # noqa: N802 - who makes one makes a model
     id, for endpoints that route by it. An endpoint that refuses encrypted thoughts, a summary
     of them, an image or the key is asked again without, and from then on.
     """
-    form = Form(
+    form = RequestFormat(
         images_in_results=True,
         thoughts=reasoning,
         without=frozenset() if reasoning else frozenset({REASONING}),
@@ -104,11 +104,13 @@ class ResponsesWire:
         """The key as a bearer's."""
         return {"authorization": f"Bearer {key}"}
 
-    def headers(self, request: Request, form: Form) -> Mapping[str, str]:
+    def headers(self, request: Request, form: RequestFormat) -> Mapping[str, str]:
         """None beside what every request has."""
         return {}
 
-    def body(self, request: Request, model: str, params: Mapping[str, Any], form: Form) -> bytes:
+    def body(
+        self, request: Request, model: str, params: Mapping[str, Any], form: RequestFormat
+    ) -> bytes:
         """The request's JSON: the model and parameters, the tools, the items."""
         head: dict[str, Any] = {"model": model, "stream": True, "store": False}
         if form.thoughts:
@@ -122,7 +124,7 @@ class ResponsesWire:
         items = self.encoder.messages(request.messages, request.session_id, form)
         return b"".join((start, tools, b',"input":[', items, b"]}"))
 
-    def milder(self, form: Form, error: ModelError) -> Form | None:
+    def milder(self, form: RequestFormat, error: ModelError) -> RequestFormat | None:
         """The form without what an endpoint has just refused of `REFUSALS`."""
         said = said_in(error)
         if form.thoughts and re.search(OF_THESE, said):
@@ -134,11 +136,11 @@ class ResponsesWire:
                 return replace(form, without=form.without | {name})
         return None
 
-    def reply(self, said: Assembly, form: Form) -> Reply:
+    def reply(self, said: Assembly, form: RequestFormat) -> ResponsesReply:
         """A new attempt at an answer."""
-        return Reply(said, form.origin + WIRE)
+        return ResponsesReply(said, form.origin + WIRE)
 
-    def _piece(self, form: Form, message: Message) -> Piece:
+    def _piece(self, form: RequestFormat, message: Message) -> Piece:
         """The items that a message becomes."""
         return b",".join(map(encode_clean, items_of(form, message, self._role))), None
 

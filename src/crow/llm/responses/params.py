@@ -1,4 +1,4 @@
-"""What stands beside the items of a request: parameters and tools, in the words of Responses."""
+"""The parameters and tools of a request, beside its items, in the words of Responses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from crow.core.messages import ToolSpec
-from crow.llm.http.form import Form
+from crow.llm.http.request_format import RequestFormat
 from crow.llm.http.text import is_object
 from crow.llm.models.info import ModelInfo
 
@@ -17,7 +17,9 @@ SAMPLING = ("temperature", "top_p", "presence_penalty", "frequency_penalty")
 """What models that think refuse."""
 
 
-def in_words_of_responses(params: Mapping[str, Any], form: Form, info: ModelInfo) -> dict[str, Any]:
+def in_words_of_responses(
+    params: Mapping[str, Any], form: RequestFormat, info: ModelInfo
+) -> dict[str, Any]:
     """A request's parameters, those of chat completions renamed to what they are here.
 
     ``reasoning_effort``, both limits of tokens, ``tool_choice``, ``response_format`` and

@@ -30,11 +30,11 @@ KINDS = (
 )
 """What stands in the code of a failure, and its kind; the first that is found counts."""
 
-Take: TypeAlias = "Callable[[Reply, dict[str, Any], list[Delta]], None]"
+Take: TypeAlias = "Callable[[ResponsesReply, dict[str, Any], list[Delta]], None]"
 
 
-class Reply:
-    """One attempt at an answer, as `crow.llm.http.wire.Reply` has it.
+class ResponsesReply:
+    """One attempt at an answer, as `crow.llm.http.wire.WireReply` has it.
 
     ``origin`` names endpoint and model in the items that they get back.
     """

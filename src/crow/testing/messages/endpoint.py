@@ -6,8 +6,15 @@ import json
 from typing import Any
 
 from crow.testing.endpoint import Endpoint, Received, Response, Step, respond
-from crow.testing.messages.asked import ROLES, THOUGHTS, Asked, Prefix, signed
-from crow.testing.messages.replies import Reply, Said, events_of, reason_of, sealed, streamed
+from crow.testing.messages.replies import (
+    MessagesReply,
+    Said,
+    events_of,
+    reason_of,
+    sealed,
+    streamed,
+)
+from crow.testing.messages.request import ROLES, THOUGHTS, MessagesRequest, Prefix, signed
 from crow.testing.messages.rules import broken
 
 LOOKBACK = 20
@@ -30,7 +37,7 @@ class StrictMessages(Endpoint):
         self.enforces = enforces
         self.refused: list[str] = []
         self.cached: list[int] = []
-        self._replies: list[Reply | Response] = []
+        self._replies: list[MessagesReply | Response] = []
         self._cache: set[str] = set()
         self._count = 0
 
@@ -39,7 +46,7 @@ class StrictMessages(Endpoint):
     ) -> None:
         """Add a reply: texts and blocks, and why it ends, if that does not follow from them."""
         why: dict[str, Any] = {"stop_reason": stop} if stop else {}
-        self._replies.append(Reply(said, {**why, "stop_details": details}))
+        self._replies.append(MessagesReply(said, {**why, "stop_details": details}))
 
     def play(self, *responses: Response) -> None:
         """Add responses as they are sent; whoever asks for them must keep the rules, too."""
@@ -50,7 +57,7 @@ class StrictMessages(Endpoint):
             return super()._steps(received)
         self.requests.append(received)
         self.asked.set()
-        asked = Asked.at(received.path, received.body, received.headers)
+        asked = MessagesRequest.at(received.path, received.body, received.headers)
         if (fault := broken(asked)) is not None:
             return self._refuse(fault[0].id, fault[1], fault[0].status, fault[0].kind)
         lost = mismatches(asked)
@@ -61,9 +68,11 @@ class StrictMessages(Endpoint):
         if not self._replies:
             return respond(418, "past the script")
         reply = self._replies.pop(0)
-        return self._answer(asked, reply, lost) if isinstance(reply, Reply) else reply
+        return self._answer(asked, reply, lost) if isinstance(reply, MessagesReply) else reply
 
-    def _answer(self, asked: Asked, reply: Reply, lost: list[dict[str, Any]]) -> list[Step]:
+    def _answer(
+        self, asked: MessagesRequest, reply: MessagesReply, lost: list[dict[str, Any]]
+    ) -> list[Step]:
         self._count += 1
         blocks = sealed(asked, reply.said, self._count)
         told = {"input_transformations": lost} if asked.drops else {}
@@ -77,7 +86,7 @@ class StrictMessages(Endpoint):
         error = {"type": kind, "message": text}
         return respond(status, {"type": "error", "error": error, "request_id": "req_1"})
 
-    def _usage(self, asked: Asked) -> dict[str, int]:
+    def _usage(self, asked: MessagesRequest) -> dict[str, int]:
         """The tokens of a request; the marks in it are kept, and looked for from then on."""
         prefix, hashes, sizes, marks = Prefix(), list[str](), list[int](), list[int]()
         for place, block in asked.parts():
@@ -100,7 +109,7 @@ class StrictMessages(Endpoint):
         }
 
 
-def mismatches(asked: Asked) -> list[dict[str, Any]]:
+def mismatches(asked: MessagesRequest) -> list[dict[str, Any]]:
     """The thoughts that were made by another model, or behind something else than now."""
     lost: list[dict[str, Any]] = []
     paths = iter(
@@ -118,7 +127,7 @@ def mismatches(asked: Asked) -> list[dict[str, Any]]:
     return lost
 
 
-def _reason(asked: Asked, made: tuple[str, str], prefix: str) -> str:
+def _reason(asked: MessagesRequest, made: tuple[str, str], prefix: str) -> str:
     if made[0] != asked.model:
         return "model_binding_mismatch"
     return "prefix_binding_mismatch" if asked.binds and made[1] != prefix else ""

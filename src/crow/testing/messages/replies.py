@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from crow.core.frozen import frozen
 from crow.testing.endpoint import END, Step, begin, piece
-from crow.testing.messages.asked import Asked, Block, Prefix, sign
+from crow.testing.messages.request import Block, MessagesRequest, Prefix, sign
 
 Said: TypeAlias = str | Block
 """A text, or a block: `thought`, `redacted`, `use`, `search`."""
@@ -16,8 +16,8 @@ PIECE = 7
 
 
 @frozen
-class Reply:
-    """What is said, and the last event's fields that say why it ends."""
+class MessagesReply:
+    """A reply, and the last event's fields that say why it ends."""
 
     said: tuple[Said, ...]
     stop: dict[str, Any]
@@ -48,7 +48,7 @@ def search(query: str) -> Block:
     }
 
 
-def sealed(asked: Asked, said: Sequence[Said], number: int) -> list[Block]:
+def sealed(asked: MessagesRequest, said: Sequence[Said], number: int) -> list[Block]:
     """The blocks of a reply, with ids, and thoughts signed for all that stands before them."""
     prefix = Prefix()
     for place, block in asked.parts():
@@ -77,7 +77,7 @@ def reason_of(blocks: Sequence[Block]) -> str:
 
 
 def events_of(
-    asked: Asked,
+    asked: MessagesRequest,
     blocks: Sequence[Block],
     stop: dict[str, Any],
     usage: dict[str, Any],

@@ -6,18 +6,18 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from crow.core.frozen import frozen
-from crow.testing.messages.asked import Asked
+from crow.testing.messages.request import MessagesRequest
 
 Found: TypeAlias = tuple[Any, ...] | None
 """What is wrong, for the answer's blanks; None where nothing is."""
 
 
 @frozen
-class Rule:
+class MessagesRule:
     """Something that is refused. ``broken`` says what is wrong; ``answer`` has blanks for that."""
 
     id: str
-    broken: Callable[[Asked], Found]
+    broken: Callable[[MessagesRequest], Found]
     answer: str
     status: int = 400
     kind: str = "invalid_request_error"

@@ -1,17 +1,17 @@
-"""What the Messages protocol refuses, and what its endpoint says then."""
+"""The rules of the Messages protocol, and what its endpoint says where one is broken."""
 
 from __future__ import annotations
 
-from crow.testing.messages.asked import Asked
 from crow.testing.messages.conversation import CONVERSATION
 from crow.testing.messages.parameters import REQUEST
-from crow.testing.messages.rule import Rule
+from crow.testing.messages.request import MessagesRequest
+from crow.testing.messages.rule import MessagesRule
 
-RULES: tuple[Rule, ...] = (*REQUEST, *CONVERSATION)
+RULES: tuple[MessagesRule, ...] = (*REQUEST, *CONVERSATION)
 """Every rule, in the order in which they are looked at."""
 
 
-def broken(asked: Asked) -> tuple[Rule, str] | None:
+def broken(asked: MessagesRequest) -> tuple[MessagesRule, str] | None:
     """The first rule that a request breaks, and what is answered."""
     for rule in RULES:
         found = rule.broken(asked)

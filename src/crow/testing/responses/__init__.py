@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from crow.testing.responses.endpoint import StrictResponses, stream
-from crow.testing.responses.events import called, events, response, said, thought
-from crow.testing.responses.rules import RULES, Rule
+from crow.testing.responses.events import called, events, response, text_item, thought
+from crow.testing.responses.rules import RULES, ResponsesRule
 
 __all__ = [
     "RULES",
-    "Rule",
+    "ResponsesRule",
     "StrictResponses",
     "called",
     "events",
     "response",
-    "said",
     "stream",
+    "text_item",
     "thought",
 ]

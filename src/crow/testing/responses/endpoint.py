@@ -15,7 +15,7 @@ from crow.testing.responses.events import Item, events
 from crow.testing.responses.rules import RULES, Issued
 
 
-class Answer(list[Step]):
+class ScriptedResponse(list[Step]):
     """A response that knows which items it consists of."""
 
     def __init__(self, items: Sequence[Item], steps: Iterable[Step]) -> None:
@@ -43,7 +43,7 @@ class StrictResponses(Endpoint):
         told = events(items, status=status, **fields)
         if self.late_thoughts:
             told = [_without_encrypted(event) for event in told]
-        self.play(Answer(items, stream(*told)))
+        self.play(ScriptedResponse(items, stream(*told)))
 
     def fail(self, code: str, message: str) -> None:
         """Add a response that begins with status 200, and fails."""
@@ -59,7 +59,7 @@ class StrictResponses(Endpoint):
             self.asked.set()
             return fault
         response = super()._steps(received)
-        if isinstance(response, Answer):
+        if isinstance(response, ScriptedResponse):
             self.issued.add(response.items, received.body["model"])
         return response
 

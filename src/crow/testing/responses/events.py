@@ -21,7 +21,7 @@ def thought(summary: str = "", *, text: str = "") -> Item:
     return {**item, "encrypted_content": f"gAAAA{token_hex(24)}"}
 
 
-def said(text: str, *, phase: str | None = None, refusal: bool = False) -> Item:
+def text_item(text: str, *, phase: str | None = None, refusal: bool = False) -> Item:
     """A message, or a refusal."""
     if refusal:
         part: Item = {"type": "refusal", "refusal": text}

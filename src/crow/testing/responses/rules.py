@@ -1,4 +1,4 @@
-"""What OpenAI's Responses refuses, as data: rules on a request and on what was answered before."""
+"""The rules of OpenAI's Responses, as data: on a request and on what was answered before."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Breaches: TypeAlias = Callable[[Any, Issued], Iterator["tuple[object, ...]"]]
 
 
 @frozen
-class Rule:
+class ResponsesRule:
     """A rule: ``breaches`` gives what breaks it, ``says`` is the sentence for that."""
 
     id: str
@@ -175,8 +175,8 @@ def _is_output(item: Any) -> bool:
 
 
 RULES = (
-    Rule("R00", _unknown, "Unknown parameter: '{}'.", "unknown_parameter", None),
-    Rule(
+    ResponsesRule("R00", _unknown, "Unknown parameter: '{}'.", "unknown_parameter", None),
+    ResponsesRule(
         "R06",
         _too_long,
         (
@@ -185,13 +185,13 @@ RULES = (
         ),
         "string_above_max_length",
     ),
-    Rule(
+    ResponsesRule(
         "R07",
         _ids,
         "Invalid 'input[{}].id': '{}'. Expected an ID that begins with 'fc'.",
         "invalid_value",
     ),
-    Rule(
+    ResponsesRule(
         "R07",
         _little,
         (
@@ -201,14 +201,14 @@ RULES = (
         "integer_below_min_value",
         "max_output_tokens",
     ),
-    Rule(
+    ResponsesRule(
         "R08",
         _warm,
         "Unsupported parameter: '{}' is not supported with this model.",
         "unsupported_parameter",
         "temperature",
     ),
-    Rule(
+    ResponsesRule(
         "R09",
         _open_schemas,
         (
@@ -218,16 +218,16 @@ RULES = (
         "invalid_function_parameters",
         "tools",
     ),
-    Rule(
+    ResponsesRule(
         "R13",
         _nested,
         "Missing required parameter: 'tools[{}].name'.",
         "missing_required_parameter",
         "tools",
     ),
-    Rule("R14", _wrong_parts, "Invalid value: 'input[{}]' holds '{}'.", "invalid_value"),
-    Rule("R15", _duplicates, "Duplicate item found with id {}."),
-    Rule(
+    ResponsesRule("R14", _wrong_parts, "Invalid value: 'input[{}]' holds '{}'.", "invalid_value"),
+    ResponsesRule("R15", _duplicates, "Duplicate item found with id {}."),
+    ResponsesRule(
         "R05",
         _foreign,
         (
@@ -237,22 +237,22 @@ RULES = (
         "invalid_encrypted_content",
         None,
     ),
-    Rule(
+    ResponsesRule(
         "R16",
         _unstored,
         ("Item with id '{}' not found. Items are not persisted when `store` is set to false."),
     ),
-    Rule(
+    ResponsesRule(
         "R01",
         _lonely_thoughts,
         ("Item '{}' of type 'reasoning' was provided without its required following item."),
     ),
-    Rule(
+    ResponsesRule(
         "R02",
         _thoughtless,
         ("Item '{}' of type '{}' was provided without its required 'reasoning' item: '{}'."),
     ),
-    Rule("R03", _orphans, "No tool call found for function call output with call_id {}."),
-    Rule("R04", _unanswered, "No tool output found for function call {}."),
+    ResponsesRule("R03", _orphans, "No tool call found for function call output with call_id {}."),
+    ResponsesRule("R04", _unanswered, "No tool output found for function call {}."),
 )
 """What OpenAI refuses, in the order in which it is looked at."""

@@ -17,11 +17,11 @@ from mcp.client.auth import OAuthFlowError
 from mcp.shared.auth import OAuthMetadata
 
 from crow.extensions.mcp.auth import challenge
+from crow.extensions.mcp.auth.credential_store import key_of
 from crow.extensions.mcp.auth.options import OAuth, is_inside, is_loopback
-from crow.extensions.mcp.auth.person import Person, SignInNeeded, needed
 from crow.extensions.mcp.auth.provider import REFUSED, ClientRefused, Provider, machine_of
+from crow.extensions.mcp.auth.sign_in import SignIn, SignInNeeded, needed
 from crow.extensions.mcp.auth.storage import Storage
-from crow.extensions.mcp.auth.vault import key_of
 from crow.extensions.mcp.failure import without_secrets
 from crow.extensions.mcp.web import bounded_client
 
@@ -49,7 +49,7 @@ class Auth(httpx2.Auth):
         self,
         described: Description,
         storage: Storage,
-        person: Callable[[], Person | None],
+        person: Callable[[], SignIn | None],
         client: Callable[[], AbstractAsyncContextManager[httpx2.AsyncClient]],
         failure: Failure,
     ) -> None:
@@ -151,7 +151,7 @@ class Auth(httpx2.Auth):
                 await person.close()
 
     async def _with_person(
-        self, person: Person, request: httpx2.Request, response: httpx2.Response, send: Any
+        self, person: SignIn, request: httpx2.Request, response: httpx2.Response, send: Any
     ) -> None:
         try:
             await self._as_client(person, request, response, send)
@@ -163,7 +163,7 @@ class Auth(httpx2.Auth):
             await self._as_client(person, request, response, send)
 
     async def _as_client(
-        self, person: Person, request: httpx2.Request, response: httpx2.Response, send: Any
+        self, person: SignIn, request: httpx2.Request, response: httpx2.Response, send: Any
     ) -> None:
         """Sign in as the client that is known, else as a new one."""
         told = self._told
@@ -179,7 +179,7 @@ class Auth(httpx2.Auth):
             provider.pinned = OAuthMetadata.model_validate_json(found.content)
         await self._drive(provider, request, response, send)
 
-    async def _opened(self, person: Person) -> str:
+    async def _opened(self, person: SignIn) -> str:
         """Listen where the client is registered for, else anywhere."""
         host, wanted = "127.0.0.1", self._told.callback_port
         try:

@@ -1,4 +1,4 @@
-"""What a server says with a response that wants a sign-in, or more than that was for."""
+"""The challenge in a server's response: it wants a sign-in, or more than that was for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a server's description says of signing in: its table ``oauth``."""
+"""The options for signing in to a server: the table ``oauth`` of its description."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ADDRESSES = ("authServerMetadataUrl", "clientMetadataUrl", "idpTokenUrl")
 
 @frozen
 class OAuth:
-    """How to sign in to a server; with none of it all is found out, and the client registered.
+    """The way to sign in to a server; with none of it all is found out, and the client registered.
 
     ``client_id`` and ``client_secret`` are those of a client that is registered already, which
     belongs to ``issuer`` where that is said. ``client_metadata_url`` is where a document describes

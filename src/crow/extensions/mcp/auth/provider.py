@@ -28,7 +28,7 @@ from crow.extensions.mcp.failure import plain
 
 if TYPE_CHECKING:
     from crow.extensions.mcp.auth.options import OAuth
-    from crow.extensions.mcp.auth.person import Person
+    from crow.extensions.mcp.auth.sign_in import SignIn
     from crow.extensions.mcp.auth.storage import Storage
 
 Send = Callable[[httpx2.Request], Awaitable[httpx2.Response]]
@@ -47,7 +47,7 @@ class Provider(OAuthClientProvider):
     """Signs a person in, or renews what somebody has signed in for."""
 
     def __init__(
-        self, url: str, storage: Storage, told: OAuth, redirect: str, person: Person | None
+        self, url: str, storage: Storage, told: OAuth, redirect: str, person: SignIn | None
     ):
         metadata = OAuthClientMetadata(redirect_uris=[AnyUrl(redirect)], client_name="Crow")
         document = told.client_metadata_url or None

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from urllib.parse import parse_qs, urlsplit
 
-from crow.extensions.mcp.auth.person import Redirected
+from crow.extensions.mcp.auth.sign_in import Redirected
 from crow.extensions.mcp.failure import plain
 
 LOOPBACK = "127.0.0.1"

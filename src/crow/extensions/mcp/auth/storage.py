@@ -1,4 +1,4 @@
-"""What is kept for one server, as the library wants it: its client, its tokens, where to renew."""
+"""The token storage of one server, as the library wants it: client, tokens, where to renew."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mcp.client.auth.oauth2 import OAuthContext
     from pydantic import BaseModel
 
-    from crow.extensions.mcp.auth.vault import Entry, Vault
+    from crow.extensions.mcp.auth.credential_store import CredentialStore, Entry
 
 CLIENT, TOKENS, EXPIRES = "client", "tokens", "expires_at"
 ISSUER, SERVER, RESOURCE, DOUBTED = "issuer", "authorization_server", "resource", "doubted"
@@ -35,7 +35,7 @@ class Storage:
     signs in.
     """
 
-    def __init__(self, vault: Vault, key: str, learn: Callable[[str], None]) -> None:
+    def __init__(self, vault: CredentialStore, key: str, learn: Callable[[str], None]) -> None:
         self._vault = vault
         self._key = key
         self._entry: Entry = {}

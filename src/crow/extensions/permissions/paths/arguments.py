@@ -1,4 +1,4 @@
-"""What the arguments of a call name: files, and the directory that it is to run in."""
+"""The paths in a call's arguments: files, and the directory that it is to run in."""
 
 from __future__ import annotations
 

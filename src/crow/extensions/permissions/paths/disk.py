@@ -1,4 +1,4 @@
-"""What the judgement has to know of the file system: an interface, and the real one."""
+"""The file system as the judgement sees it: an interface, and the real one."""
 
 from __future__ import annotations
 
@@ -211,8 +211,8 @@ class LocalDisk:
 
 
 @frozen
-class Place:
-    """Where a path leads: as written (normalised) and with every link followed."""
+class ResolvedPath:
+    """A path, resolved: as written (normalised) and with every link followed."""
 
     path: str
     real: str | None
@@ -223,18 +223,18 @@ class Place:
         return (self.path,) if self.real in {None, self.path} else (self.path, self.real or "")
 
 
-def place(disk: Disk, cwd: str, path: str) -> Place:
+def place(disk: Disk, cwd: str, path: str) -> ResolvedPath:
     """Where a path leads from ``cwd``; ``~`` is the home directory."""
     if path == "~" or path.startswith("~/"):
         path = disk.home + path[1:]
     if "\x00" in path or not cwd.startswith("/"):
-        return Place(posixpath.normpath(path), None)
+        return ResolvedPath(posixpath.normpath(path), None)
     full = path if path.startswith("/") else f"{cwd}/{path}"
     normal = "/" + posixpath.normpath(full).lstrip("/")
     if is_ghost(normal):
-        return Place(normal, None)
+        return ResolvedPath(normal, None)
     real = disk.real(full)
-    return Place(normal, None if real is not None and is_ghost(real) else real)
+    return ResolvedPath(normal, None if real is not None and is_ghost(real) else real)
 
 
 def is_ghost(path: str) -> bool:

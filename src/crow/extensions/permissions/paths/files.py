@@ -1,4 +1,4 @@
-"""What the rules say about reading or writing one path."""
+"""The decision of the rules on reading or writing one path."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Literal
 
 from crow import frozen
 from crow.extensions.permissions.limits import NO_LIMITS, Limits
-from crow.extensions.permissions.paths.disk import Disk, Place, inside, place
+from crow.extensions.permissions.paths.disk import Disk, ResolvedPath, inside, place
 from crow.extensions.permissions.paths.protected import INSTALLED, is_protected, is_started
 from crow.extensions.permissions.programs.lookup import Lookup
 from crow.extensions.permissions.rules.pattern import CHILD
-from crow.extensions.permissions.rules.rule import EDITORS, READERS, Rule
+from crow.extensions.permissions.rules.rule import EDITORS, READERS, PermissionRule
 
 Kind = Literal["deny", "ask", "guard", "allow", "none"]
 SEARCHERS = frozenset({"Glob", "Grep", "LS"})
@@ -23,7 +23,7 @@ PLAIN_NAME = re.compile(r"[^\s'\"\\]+")
 
 @frozen
 class Finding:
-    """What was found for one path. ``guard``: nothing but the user may approve it."""
+    """A finding on one path. ``guard``: nothing but the user may approve it."""
 
     kind: Kind
     reason: str
@@ -45,9 +45,9 @@ class Files:
     base: str
     roots: tuple[str, ...]
     lookup: Lookup
-    allow: tuple[Rule, ...]
-    ask: tuple[Rule, ...]
-    deny: tuple[Rule, ...]
+    allow: tuple[PermissionRule, ...]
+    ask: tuple[PermissionRule, ...]
+    deny: tuple[PermissionRule, ...]
     accepts: bool = False
     frozen: bool = False
     limits: Limits = NO_LIMITS
@@ -65,7 +65,7 @@ class Files:
         """Whether any deny or ask rule, or a limit, speaks of paths that may be written."""
         return self.limits.blocks_writes or self.has_read_limits
 
-    def read(self, where: Place, *, deep: bool = False, tool: str = "Read") -> Finding:
+    def read(self, where: ResolvedPath, *, deep: bool = False, tool: str = "Read") -> Finding:
         """Judge a read; ``deep`` is for a directory together with what is directly in it.
 
         A bare allow rule for the ``tool`` that reads counts, beside the rules for ``Read``.
@@ -83,7 +83,7 @@ class Files:
             return Finding("allow", f"{where.path} is the same for everybody")
         return self._permission(where, "Read", tool, deep=deep and tool in SEARCHERS)
 
-    def write(self, where: Place, *, tool: str = "Edit", removed: bool = False) -> Finding:
+    def write(self, where: ResolvedPath, *, tool: str = "Edit", removed: bool = False) -> Finding:
         """Judge writing, creating or removing; a bare allow rule for the ``tool`` counts."""
         found = self._refusal(where, READERS | EDITORS, deep=False)
         if found is not None:
@@ -114,7 +114,7 @@ class Files:
         root = max((one for one in self.lookup.roots if inside(path, one)), key=len, default="")
         return path[len(root) :]
 
-    def _guard(self, where: Place, real: str) -> str:
+    def _guard(self, where: ResolvedPath, real: str) -> str:
         """Why nothing but the user may approve that a path is written; empty for no reason."""
         if any(is_protected(path) for path in where.names):
             return "is protected"
@@ -124,14 +124,14 @@ class Files:
             return "is a symbolic link"
         return "has another name elsewhere" if self.disk.links(real) > 1 else ""
 
-    def _runs(self, where: Place) -> bool:
+    def _runs(self, where: ResolvedPath) -> bool:
         """Whether a path is a script, or a directory that has one somewhere below it."""
         told = tuple(self.scripts())
         every = {*told, *self.real(told)}
         names = [path.casefold() for path in where.names]  # there are disks without cases
         return any(inside(script.casefold(), path) for script in every for path in names)
 
-    def _refusal(self, where: Place, tools: frozenset[str], *, deep: bool) -> Finding | None:
+    def _refusal(self, where: ResolvedPath, tools: frozenset[str], *, deep: bool) -> Finding | None:
         for rules, kind in ((self.deny, "deny"), (self.ask, "ask")):
             rule = self.match(rules, where, tools, deep=deep)
             if rule is not None:
@@ -143,13 +143,15 @@ class Files:
                 )
         return None
 
-    def _permission(self, where: Place, tool: str, used: str, *, deep: bool = False) -> Finding:
+    def _permission(
+        self, where: ResolvedPath, tool: str, used: str, *, deep: bool = False
+    ) -> Finding:
         mode = tool == "Read" or self.accepts
         if mode and self.is_inside(where):
             return Finding("allow", f"{where.path} is in a working directory")
         return self._by_rule(where, tool, used, deep=deep)
 
-    def _by_rule(self, where: Place, tool: str, used: str, *, deep: bool = False) -> Finding:
+    def _by_rule(self, where: ResolvedPath, tool: str, used: str, *, deep: bool = False) -> Finding:
         for rule in self.allow:
             if rule.bare and rule.tools is None and (rule.names(tool) or rule.names(used)):
                 return Finding("allow", f"the rule {rule.text} allows it", rule.text)
@@ -163,7 +165,7 @@ class Files:
             why = ", which something runs without being told to"
         return Finding("none", f"no rule allows to {verb} {where.path}{why}")
 
-    def is_inside(self, where: Place) -> bool:
+    def is_inside(self, where: ResolvedPath) -> bool:
         """Whether a path is in a working directory, as written and really."""
         real = self.real(self.roots)
         if any(inside(path, one) for one in self._left_out() for path in where.names):
@@ -185,7 +187,7 @@ class Files:
         """Paths with every link followed."""
         return tuple(self.disk.real(path) or path for path in paths)
 
-    def _starts(self, rule: Rule) -> tuple[str, ...]:
+    def _starts(self, rule: PermissionRule) -> tuple[str, ...]:
         """The directories that a rule's pattern counts from."""
         assert rule.path is not None
         match rule.path.base:
@@ -200,7 +202,7 @@ class Files:
             case _:
                 return tuple(dict.fromkeys((self.cwd, self.base, *self.roots)))
 
-    def _covers(self, rule: Rule, where: Place, *, deep: bool = False) -> bool:
+    def _covers(self, rule: PermissionRule, where: ResolvedPath, *, deep: bool = False) -> bool:
         """Whether an allow rule means a path, or (``deep``) all that is below it."""
         starts = self._starts(rule)
         starts = (*starts, *self.real(starts))
@@ -215,18 +217,25 @@ class Files:
         )
 
     def match(
-        self, rules: Sequence[Rule], where: Place, tools: frozenset[str], *, deep: bool
-    ) -> Rule | None:
+        self,
+        rules: Sequence[PermissionRule],
+        where: ResolvedPath,
+        tools: frozenset[str],
+        *,
+        deep: bool,
+    ) -> PermissionRule | None:
         """The deny or ask rule that speaks of a path under either of its names."""
         paths = list(where.names)
         if deep:
             paths += [f"{path.rstrip('/')}/{CHILD}" for path in where.names]
         return next((found for path in paths if (found := self._last(rules, path, tools))), None)
 
-    def _last(self, rules: Sequence[Rule], path: str, tools: frozenset[str]) -> Rule | None:
+    def _last(
+        self, rules: Sequence[PermissionRule], path: str, tools: frozenset[str]
+    ) -> PermissionRule | None:
         """The rule for one path: negated patterns take back earlier ones of their source."""
-        fixed: Rule | None = None
-        relative: dict[str, Rule] = {}
+        fixed: PermissionRule | None = None
+        relative: dict[str, PermissionRule] = {}
         for rule in rules:
             if rule.path is None or rule.tool not in tools:
                 continue
@@ -241,10 +250,10 @@ class Files:
                 fixed = fixed or rule
         return fixed or next(iter(relative.values()), None)
 
-    def denials_below(self, path: str) -> list[Rule]:
+    def denials_below(self, path: str) -> list[PermissionRule]:
         """The deny and ask rules that may speak of reading something below a directory."""
         rules = [rule for rule in (*self.deny, *self.ask) if rule.tool in READERS]
-        found: list[Rule] = []
+        found: list[PermissionRule] = []
         for rule in rules:
             starts = self._starts(rule) if rule.path is not None else ()
             starts = (*starts, *self.real(starts))
@@ -253,7 +262,7 @@ class Files:
         return [] if all(rule.path and rule.path.negated for rule in found) else found
 
     def hides_denied(
-        self, where: Place, tools: frozenset[str] = READERS
+        self, where: ResolvedPath, tools: frozenset[str] = READERS
     ) -> str | Literal[True] | None:
         """What speaks against reading something below a directory: a rule, or that it is excluded.
 
@@ -265,24 +274,24 @@ class Files:
             found = self._last((*self.deny, *self.ask), path, tools)
             if found is not None:
                 return found.text
-            if self.limits.blocks_reads and not self.is_inside(Place(path, path)):
+            if self.limits.blocks_reads and not self.is_inside(ResolvedPath(path, path)):
                 return "workingDirectoriesExclude"
         return None
 
-    def leads_out(self, where: Place) -> bool:
+    def leads_out(self, where: ResolvedPath) -> bool:
         """Whether a link anywhere below a directory leads to what may not be read, or may."""
         for path in self._below(where):
             if path is None:
                 return True
             if self.disk.is_link(path):
-                target = Place(path, self.disk.real(path))
+                target = ResolvedPath(path, self.disk.real(path))
                 if self.has_read_limits or self.read(target).kind != "allow":
                     return True
         return False
 
     def has_odd_names(self, path: str) -> bool:
         """Whether a name below a directory could be taken for several names, or none."""
-        for found in self._below(Place(path, path)):
+        for found in self._below(ResolvedPath(path, path)):
             if found is None or not PLAIN_NAME.fullmatch(found.rpartition("/")[2]):
                 return True
         return False
@@ -292,7 +301,7 @@ class Files:
         names = self.disk.names(path, WALKED)
         return names is None or any(name.startswith("-") for name in names)
 
-    def _below(self, where: Place) -> Iterator[str | None]:
+    def _below(self, where: ResolvedPath) -> Iterator[str | None]:
         """All paths below a directory; None where there are too many."""
         left = WALKED
         waiting = [where.real or where.path]
@@ -310,7 +319,7 @@ class Files:
                     waiting.append(path)
 
 
-def outside(where: Place, setting: str) -> Finding:
+def outside(where: ResolvedPath, setting: str) -> Finding:
     """A refusal of what is not in a working directory; ``setting`` is the one that wants it."""
     return Finding(
         "deny", f"{where.path} is outside of the working directories, which {setting} blocks"

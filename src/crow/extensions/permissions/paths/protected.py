@@ -6,7 +6,7 @@ though nobody named them. What a build or a test run is told to run is source li
 
 from __future__ import annotations
 
-from crow.extensions.permissions.paths.disk import Disk, Place, inside
+from crow.extensions.permissions.paths.disk import Disk, ResolvedPath, inside
 
 DIRECTORIES = frozenset(
     {".git", ".hg", ".svn", ".jj", ".husky", ".githooks", ".lefthook", ".ssh", ".gnupg"}
@@ -101,7 +101,7 @@ def is_protected(path: str) -> bool:
     return bool(parts) and (parts[-1] in FILES or parts[-1] in HOOKS)
 
 
-def is_critical(disk: Disk, where: Place, cwds: tuple[str, ...]) -> bool:
+def is_critical(disk: Disk, where: ResolvedPath, cwds: tuple[str, ...]) -> bool:
     """Whether removing a path would remove the root, a child of it, home, or a parent of cwd."""
     homes = {disk.home, disk.real(disk.home) or disk.home}
     kept = {*homes, *cwds, *(disk.real(cwd) or cwd for cwd in cwds)}

@@ -11,17 +11,17 @@ from fnmatch import fnmatchcase
 from posixpath import basename
 
 from crow.extensions.permissions.paths.bulk import Bulk
-from crow.extensions.permissions.paths.disk import Place, place
+from crow.extensions.permissions.paths.command_paths import CommandPaths, Cwds
+from crow.extensions.permissions.paths.disk import ResolvedPath, place
 from crow.extensions.permissions.paths.files import Files, Finding
 from crow.extensions.permissions.paths.protected import INSTALLED, is_protected
-from crow.extensions.permissions.paths.words import Cwds, Paths
 from crow.extensions.permissions.shell.script import Word
 
 MOST = 5000
 HISTORIES = frozenset({".git", ".hg", ".svn", ".jj", ".claude", ".crow"})
 
 
-def findings(paths: Paths, done: Bulk, cwds: Cwds) -> Iterator[Finding]:
+def findings(paths: CommandPaths, done: Bulk, cwds: Cwds) -> Iterator[Finding]:
     """What speaks against each of the directories."""
     files = paths.files
     for where in _places(paths, done.removed, cwds):
@@ -34,12 +34,12 @@ def findings(paths: Paths, done: Bulk, cwds: Cwds) -> Iterator[Finding]:
                 yield from copied(files, where, goal, done.spared)
 
 
-def _places(paths: Paths, words: Sequence[Word], cwds: Cwds) -> Iterator[Place]:
+def _places(paths: CommandPaths, words: Sequence[Word], cwds: Cwds) -> Iterator[ResolvedPath]:
     for word in words:
         yield from paths.places(word, cwds)
 
 
-def removed(files: Files, where: Place, done: Bulk) -> Iterator[Finding]:
+def removed(files: Files, where: ResolvedPath, done: Bulk) -> Iterator[Finding]:
     """Removing a directory, or moving it away."""
     for path in below(files, where.path, done.spared, installed=True, hidden=bool(done.named)):
         if path is None:
@@ -63,7 +63,7 @@ def _is_kept(files: Files, path: str) -> bool:
     return is_protected(_short(path))
 
 
-def filled(files: Files, where: Place) -> Iterator[Finding]:
+def filled(files: Files, where: ResolvedPath) -> Iterator[Finding]:
     """Putting files into a directory that could replace any in it."""
     if is_protected(where.path):
         yield Finding("guard", f"{where.path} is protected")
@@ -77,7 +77,7 @@ def filled(files: Files, where: Place) -> Iterator[Finding]:
 
 
 def copied(
-    files: Files, where: Place, target: Place, spared: frozenset[str] = frozenset()
+    files: Files, where: ResolvedPath, target: ResolvedPath, spared: frozenset[str] = frozenset()
 ) -> Iterator[Finding]:
     """Copying a directory, or all that is in it, to a path or into a directory."""
     disk = files.disk
@@ -147,11 +147,11 @@ def _short(path: str) -> str:
     return "/".join(path.rsplit("/", 2)[-2:])
 
 
-def holds(where: Place) -> Finding:
+def holds(where: ResolvedPath) -> Finding:
     """A directory with something protected in it."""
     return Finding("guard", f"{where.path} holds protected files")
 
 
-def too_large(where: Place) -> Finding:
+def too_large(where: ResolvedPath) -> Finding:
     """A directory of which nobody can tell."""
     return Finding("guard", f"{where.path} is too large to look for protected files")

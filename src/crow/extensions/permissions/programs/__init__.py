@@ -1,1 +1,1 @@
-"""What programs do with their arguments; the tables are data."""
+"""Programs and the effects of their arguments; the tables are data."""

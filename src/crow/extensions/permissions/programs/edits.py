@@ -16,7 +16,7 @@ from crow.extensions.permissions.shell.wrapper import program
 
 @frozen
 class Edits:
-    """What a command writes (or removes) and reads. ``sure`` where that is all it does."""
+    """The words that a command writes (or removes) and reads. ``sure`` where that is all."""
 
     writes: tuple[Word, ...]
     reads: tuple[Word, ...] = ()

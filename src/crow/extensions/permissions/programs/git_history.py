@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from crow import frozen
-from crow.extensions.permissions.paths.disk import Place, inside, place
+from crow.extensions.permissions.paths.command_paths import CommandPaths
+from crow.extensions.permissions.paths.disk import ResolvedPath, inside, place
 from crow.extensions.permissions.paths.files import Finding
-from crow.extensions.permissions.paths.words import Paths
-from crow.extensions.permissions.programs.git_shown import (
+from crow.extensions.permissions.programs.git_contents import (
     HERE,
     Shown,
+    contents_shown,
     leads_away,
     repository,
     settings,
-    shown,
     sources,
     tracked,
     without_git_options,
@@ -32,7 +32,7 @@ CHECKS_OUT = frozenset(
 class History:
     """Compares what git shows with the deny and ask rules for reading."""
 
-    paths: Paths
+    paths: CommandPaths
     report: Report
 
     def match(self, words: Sequence[Word], cwds: Cwds) -> None:
@@ -43,7 +43,7 @@ class History:
         self._match_sources(sources(plain), cwds)
         if any(leads_away(*each) for each in settings(options)):
             self._match_sources((HERE,), cwds)
-        found = shown(plain, [self._exists(word, cwds) for word in plain])
+        found = contents_shown(plain, [self._exists(word, cwds) for word in plain])
         moved = any(word.shape.startswith(("--git-dir", "--work-tree")) for word in options)
         if found is None and moved and plain[1:] and plain[1].text in CHECKS_OUT:
             found = Shown(unclear=True)
@@ -78,7 +78,7 @@ class History:
             for start in (cwd, top):
                 self.paths.note_refusal(files.read(place(files.disk, start, name)))
         for area in self._areas(found, cwd, top):
-            if files.limits.blocks_reads and not files.is_inside(Place(area, area)):
+            if files.limits.blocks_reads and not files.is_inside(ResolvedPath(area, area)):
                 self.report.suspect(f"git shows all of {area}")
             rules = files.denials_below(area)
             if rules and (not found.current or self._is_tracked(top, area)):
@@ -90,7 +90,7 @@ class History:
         if found.unclear or not (found.paths or found.objects):
             yield top
         for word in found.paths:
-            for where in self.paths.places(word, (cwd,)) or [Place(top, top)]:
+            for where in self.paths.places(word, (cwd,)) or [ResolvedPath(top, top)]:
                 self.paths.note_refusal(self.paths.files.read(where))
                 if self.paths.files.disk.is_dir(where.path):
                     yield where.real or where.path
@@ -102,7 +102,7 @@ class History:
             return True
         paths = (f"{top.rstrip('/')}/{name}" for name in names)
         return any(
-            self.paths.files.read(Place(path, path)).kind in {"deny", "ask"}
+            self.paths.files.read(ResolvedPath(path, path)).kind in {"deny", "ask"}
             for path in paths
             if inside(path, area)
         )

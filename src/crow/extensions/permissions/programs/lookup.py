@@ -1,4 +1,4 @@
-"""Which program a name means: the one that PATH leads to, and whether it may have been put there.
+"""The lookup of a program by its name on PATH, and whether it may have been put there.
 
 A command that runs unasked because of its name has to be the program which everybody knows by
 that name. In a directory that a session works in, anybody may have written another one.

@@ -15,7 +15,7 @@ from crow.extensions.permissions.shell.script import HOLE, Text, Word
 
 @dataclass(slots=True)
 class Options:
-    """What was read.
+    """The options of a command, as they were read.
 
     ``late`` are options, values and ``--`` that stand behind the first operand, ``files`` the
     paths that options name, ``values`` the separate values. ``globs`` may stand for names that

@@ -21,7 +21,7 @@ NUMBER = "-NUM"
 
 @frozen
 class Use:
-    """What a command reads: these paths, and whether all that is below them.
+    """The reads of a command: these paths, and whether all that is below them.
 
     ``follows`` where it goes through links on its way down. ``globs`` are among its words, and
     whatever they stand for must not begin with a dash.

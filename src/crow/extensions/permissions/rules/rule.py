@@ -9,10 +9,10 @@ from difflib import get_close_matches
 from typing import Any, Literal
 
 from crow import frozen
+from crow.extensions.permissions.rule_text import RuleText
 from crow.extensions.permissions.rules.command import CommandPattern
 from crow.extensions.permissions.rules.domain import domain_expression
 from crow.extensions.permissions.rules.pattern import PathPattern
-from crow.extensions.permissions.written import Written
 from crow.tools import ToolName
 
 Behaviour = Literal["allow", "ask", "deny"]
@@ -38,7 +38,7 @@ def tool_name(name: str) -> str:
 
 
 @frozen
-class Rule:
+class PermissionRule:
     """One rule, parsed. Which of the matchers it has depends on its tool."""
 
     text: str
@@ -94,9 +94,9 @@ class Rule:
         return self.parameter[1].fullmatch(shown) is not None
 
 
-def parse_rule(written: Written | str, behaviour: Behaviour) -> Rule:
+def parse_rule(written: RuleText | str, behaviour: Behaviour) -> PermissionRule:
     """Parse one rule. Raises ValueError that says what is wrong with it."""
-    one = written if isinstance(written, Written) else Written(written)
+    one = written if isinstance(written, RuleText) else RuleText(written)
     match = SHAPE.fullmatch(one.text.strip())
     if match is None:
         raise ValueError("it is neither Tool nor Tool(specifier)")
@@ -106,7 +106,9 @@ def parse_rule(written: Written | str, behaviour: Behaviour) -> Rule:
     fields: dict[str, Any] = {"tools": _tools(name, behaviour)}
     if specifier is not None:
         fields |= _matchers(name, specifier, behaviour)
-    return Rule(one.text.strip(), behaviour, name, specifier, one.source, one.root, **fields)
+    return PermissionRule(
+        one.text.strip(), behaviour, name, specifier, one.source, one.root, **fields
+    )
 
 
 def _empty(specifier: str, name: str, behaviour: Behaviour) -> str | None:
@@ -167,20 +169,20 @@ def _domain(specifier: str, *, has_parameter: bool) -> dict[str, Any]:
 
 
 def parse_rules(
-    texts: Iterable[Written | str], behaviour: Behaviour, warnings: list[str]
-) -> tuple[Rule, ...]:
+    texts: Iterable[RuleText | str], behaviour: Behaviour, warnings: list[str]
+) -> tuple[PermissionRule, ...]:
     """Parse rules; those that are malformed are named in ``warnings`` and left out."""
-    rules: list[Rule] = []
+    rules: list[PermissionRule] = []
     for text in texts:
         try:
             rules.append(parse_rule(text, behaviour))
         except ValueError as error:
-            one = text if isinstance(text, Written) else Written(text)
+            one = text if isinstance(text, RuleText) else RuleText(text)
             where = f" in {one.source}" if "/" in one.source else ""
             warnings.append(f"{behaviour} rule {one.text!r}{where} is ignored: {error}")
     return tuple(rules)
 
 
-def limits_commands(*lists: Iterable[Rule]) -> bool:
+def limits_commands(*lists: Iterable[PermissionRule]) -> bool:
     """True where any of these rules speaks of commands."""
     return any(rule.command is not None for rules in lists for rule in rules)

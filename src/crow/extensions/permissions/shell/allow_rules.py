@@ -6,17 +6,17 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from crow.extensions.permissions.paths.disk import Place
-from crow.extensions.permissions.paths.words import Paths
+from crow.extensions.permissions.paths.command_paths import CommandPaths
+from crow.extensions.permissions.paths.disk import ResolvedPath
 from crow.extensions.permissions.programs.edits import ACCEPTED, Edits, edits
 from crow.extensions.permissions.programs.git import moved, reads_only
-from crow.extensions.permissions.programs.git_quiet import is_quiet
+from crow.extensions.permissions.programs.git_safety import is_quiet
 from crow.extensions.permissions.programs.listing import INERT, Names, fed_use, found_use
 from crow.extensions.permissions.programs.lookup import BUILT_IN, Cwds
 from crow.extensions.permissions.programs.readonly import reads
 from crow.extensions.permissions.programs.table import Use, program_of
 from crow.extensions.permissions.rules.command import CommandPattern
-from crow.extensions.permissions.rules.rule import Rule
+from crow.extensions.permissions.rules.rule import PermissionRule
 from crow.extensions.permissions.shell.builtin import evaluates, may_hide
 from crow.extensions.permissions.shell.characters import looks_special
 from crow.extensions.permissions.shell.report import Report
@@ -49,9 +49,9 @@ class Cover:
     under any name.
     """
 
-    paths: Paths
+    paths: CommandPaths
     report: Report
-    allow: Sequence[Rule]
+    allow: Sequence[PermissionRule]
     changed: bool = False
     uses_git: bool = False
     uses_globs: bool = False
@@ -81,7 +81,7 @@ class Cover:
             if not self._may_source(words, cwds):
                 self._note_builtin(words, name)
         elif not self.is_covered(words, cwds):
-            self.report.miss(f"no rule allows {shown(words)}")
+            self.report.miss(f"no rule allows {command_text(words)}")
 
     def show(self, names: Iterable[str], words: tuple[Word, ...] = ()) -> None:
         """Note variables that carry secrets; a rule for the command may name them."""
@@ -116,7 +116,7 @@ class Cover:
         self.paths.files.lookup.first += [where.path.rpartition("/")[0] for where in places]
         return True
 
-    def _named_exactly(self, words: tuple[Word, ...]) -> Rule | None:
+    def _named_exactly(self, words: tuple[Word, ...]) -> PermissionRule | None:
         shapes = [word.shape for word in words]
         for rule in self.allow:
             pattern = rule.command
@@ -188,7 +188,7 @@ class Cover:
                 return False
         return True
 
-    def allows(self, rule: Rule, words: tuple[Word, ...]) -> bool:
+    def allows(self, rule: PermissionRule, words: tuple[Word, ...]) -> bool:
         """Whether an allow rule means a command."""
         pattern = rule.command
         assert pattern is not None
@@ -200,7 +200,9 @@ class Cover:
             return False
         return self._reaches(pattern, words)
 
-    def spells_out(self, assignments: Sequence[Assignment], words: tuple[Word, ...]) -> Rule | None:
+    def spells_out(
+        self, assignments: Sequence[Assignment], words: tuple[Word, ...]
+    ) -> PermissionRule | None:
         """The allow rule that names a program and each variable before it, with its value."""
         if any(one.odd or one.value.text is None for one in assignments) or not all(
             word.known for word in words
@@ -288,7 +290,7 @@ class Cover:
         files = self.paths.files
         whole = any(word.text in {"-0", "-0r", "-r0", "--null"} for word in words)
         for cwd in cwds:
-            if cwd is None or files.leads_out(Place(cwd, cwd)):
+            if cwd is None or files.leads_out(ResolvedPath(cwd, cwd)):
                 return False
             if not whole and files.has_odd_names(cwd):
                 return False
@@ -394,7 +396,7 @@ def is_spelled_out(wanted: Sequence[str], words: Sequence[Word]) -> bool:
     return texts == tuple(wanted) and not any(word.globbed for word in words)
 
 
-def shown(words: Sequence[Word]) -> str:
+def command_text(words: Sequence[Word]) -> str:
     """A command as a person reads it."""
     text = " ".join(word.shape.replace(HOLE, "…") for word in words)
     return text if len(text) <= 80 else text[:79] + "…"

@@ -12,7 +12,7 @@ from crow import frozen
 from crow.extensions.permissions.decision import Decision
 from crow.extensions.permissions.mode import Mode
 from crow.extensions.permissions.paths.files import Files, Finding
-from crow.extensions.permissions.rules.rule import Rule, limits_commands
+from crow.extensions.permissions.rules.rule import PermissionRule, limits_commands
 from crow.extensions.permissions.shell.characters import fault, visible
 from crow.extensions.permissions.shell.judge import ShellJudge
 from crow.extensions.permissions.shell.report import Report
@@ -67,11 +67,11 @@ class Commands:
     """
 
     files: Files
-    allow: tuple[Rule, ...]
-    ask: tuple[Rule, ...]
-    deny: tuple[Rule, ...]
+    allow: tuple[PermissionRule, ...]
+    ask: tuple[PermissionRule, ...]
+    deny: tuple[PermissionRule, ...]
     mode: Mode
-    bare: Rule | None
+    bare: PermissionRule | None
     limits_reading: bool
     second: Callable[[str], Node | None] | None
 
@@ -148,7 +148,7 @@ class Commands:
         reason = f"it only does what needs no permission{where}"
         return Decision("allow", reason, ring="reading" if reads else "workspace")
 
-    def _spelled_out(self, text: str) -> Rule | None:
+    def _spelled_out(self, text: str) -> PermissionRule | None:
         """The rule that is the command, letter by letter."""
         for rule in self.allow:
             if (

@@ -7,31 +7,31 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from crow.extensions.permissions.paths.bulk import Bulk, bulk
-from crow.extensions.permissions.paths.disk import Disk, Place, place
+from crow.extensions.permissions.paths.command_paths import CommandPaths, Cwds
+from crow.extensions.permissions.paths.disk import Disk, ResolvedPath, place
 from crow.extensions.permissions.paths.files import Finding
 from crow.extensions.permissions.paths.globbing import expand
 from crow.extensions.permissions.paths.protected import is_critical
 from crow.extensions.permissions.paths.trees import findings
-from crow.extensions.permissions.paths.words import Cwds, Paths
 from crow.extensions.permissions.programs.edits import Edits, edits, may_read
+from crow.extensions.permissions.programs.git_contents import steers_git, without_git_options
 from crow.extensions.permissions.programs.git_history import History
-from crow.extensions.permissions.programs.git_shown import steers_git, without_git_options
 from crow.extensions.permissions.programs.table import Use
-from crow.extensions.permissions.rules.rule import EDITORS, READERS, Rule
+from crow.extensions.permissions.rules.rule import EDITORS, READERS, PermissionRule
 from crow.extensions.permissions.shell.builtin import evaluates, may_hide
-from crow.extensions.permissions.shell.language import given
-from crow.extensions.permissions.shell.report import Report
-from crow.extensions.permissions.shell.script import HOLE, Text, Word
-from crow.extensions.permissions.shell.scripted import FETCHERS, UNWRITTEN, runs, runs_code
-from crow.extensions.permissions.shell.told import (
+from crow.extensions.permissions.shell.deny_words import (
+    checked_words,
     globs,
     makes_links,
     opened,
     parts_of,
     placeholders,
     settled,
-    words_told,
 )
+from crow.extensions.permissions.shell.executed_files import FETCHERS, UNWRITTEN, runs, runs_code
+from crow.extensions.permissions.shell.language import given
+from crow.extensions.permissions.shell.report import Report
+from crow.extensions.permissions.shell.script import HOLE, Text, Word
 from crow.extensions.permissions.shell.wrapper import (
     INTERPRETERS,
     LOOSE,
@@ -63,10 +63,10 @@ class Search:
     where that matters.
     """
 
-    paths: Paths
+    paths: CommandPaths
     report: Report
-    ask: Sequence[Rule]
-    deny: Sequence[Rule]
+    ask: Sequence[PermissionRule]
+    deny: Sequence[PermissionRule]
     visit: Callable[[str, Cwds], None]
     depth: int = 0
     fed: tuple[Word, ...] = ()
@@ -213,7 +213,12 @@ class Search:
         return None
 
     def _may_match(
-        self, rule: Rule, spellings: list[list[str]], words: tuple[Word, ...], *, vague: bool
+        self,
+        rule: PermissionRule,
+        spellings: list[list[str]],
+        words: tuple[Word, ...],
+        *,
+        vague: bool,
     ) -> bool:
         pattern = rule.command
         assert pattern is not None
@@ -232,7 +237,7 @@ class Search:
         if not pattern.head:
             return False
         name, wanted = spellings[1][0], re.escape(pattern.head[0])
-        told = words_told(words)
+        told = checked_words(words)
         if name in PLACERS and any(word.shape.endswith(f"bin/{pattern.head[0]}") for word in words):
             return True
         runs_text = name in RUNS_TEXT or name in LOOSE or INTERPRETERS.fullmatch(name)
@@ -245,7 +250,7 @@ class Search:
             named.search(word.shape) and (runs_text or word.shape != wanted) for word in told
         )
 
-    def _matched(self, rule: Rule, kind: str) -> None:
+    def _matched(self, rule: PermissionRule, kind: str) -> None:
         if kind == "deny":
             self.report.note(Finding("deny", f"the rule {rule.text} denies it", rule.text))
         else:
@@ -344,7 +349,7 @@ class Search:
         History(self.paths, self.report).match(words, cwds)
 
     def note_hidden(
-        self, where: Place, tools: frozenset[str] = READERS, *, large: bool = True
+        self, where: ResolvedPath, tools: frozenset[str] = READERS, *, large: bool = True
     ) -> None:
         """Look for what may not be read below a directory that is read whole."""
         hidden = self.paths.files.hides_denied(where, tools)

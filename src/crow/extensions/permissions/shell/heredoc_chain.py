@@ -1,4 +1,4 @@
-"""What stands behind a here-document's mark, which the first parser puts inside: ``<<E | b``."""
+"""The rest of a line behind a here-document's mark, which the first parser misplaces: ``<<E|b``."""
 
 from __future__ import annotations
 

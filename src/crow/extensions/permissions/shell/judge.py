@@ -10,14 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from crow.extensions.permissions.paths.command_paths import SINKS, CommandPaths, Cwds, holds_globs
 from crow.extensions.permissions.paths.files import Files
-from crow.extensions.permissions.paths.words import SINKS, Cwds, Paths, holds_globs
 from crow.extensions.permissions.programs.listing import names_listed
-from crow.extensions.permissions.rules.rule import Rule
+from crow.extensions.permissions.rules.rule import PermissionRule
 from crow.extensions.permissions.shell.allow_rules import Cover
 from crow.extensions.permissions.shell.braces import expanded
 from crow.extensions.permissions.shell.builtin import HOOKED, is_loop_name, is_own, is_safe
 from crow.extensions.permissions.shell.deny_rules import Search
+from crow.extensions.permissions.shell.executed_files import runs
 from crow.extensions.permissions.shell.loop import PLAIN, unrolled
 from crow.extensions.permissions.shell.report import Report
 from crow.extensions.permissions.shell.script import (
@@ -35,7 +36,6 @@ from crow.extensions.permissions.shell.script import (
     words_of,
 )
 from crow.extensions.permissions.shell.script import Sequence as Commands
-from crow.extensions.permissions.shell.scripted import runs
 from crow.extensions.permissions.shell.secret import secrets_in
 
 QUIET_KINDS = frozenset({"case_statement", "case_item", "function_definition", "for_statement"})
@@ -53,13 +53,13 @@ class ShellJudge:
     def __init__(
         self,
         files: Files,
-        allow: Sequence[Rule],
-        ask: Sequence[Rule],
-        deny: Sequence[Rule],
+        allow: Sequence[PermissionRule],
+        ask: Sequence[PermissionRule],
+        deny: Sequence[PermissionRule],
         parse: Callable[[str], Node],
     ) -> None:
         self.report = Report()
-        self.paths = Paths(files, self.report)
+        self.paths = CommandPaths(files, self.report)
         self.search = Search(self.paths, self.report, ask, deny, self.visit_text)
         self.cover = Cover(self.paths, self.report, allow)
         self.parse = parse

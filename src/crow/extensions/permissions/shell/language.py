@@ -21,7 +21,7 @@ FILE, NOTHING = 0, -1
 
 @frozen
 class Language:
-    """How a program is given what it runs.
+    """A program's way to be given what it runs.
 
     ``text`` are options whose value is run, ``file`` those that name a file with it, ``valued``
     others with a value, ``glued`` those whose value is never the next word, ``ends`` the one behind
@@ -99,7 +99,7 @@ def language_of(words: Sequence[Word]) -> Language | None:
 
 @dataclass(slots=True)
 class Given:
-    """What a command has its program run.
+    """The code that a command has its program run.
 
     ``found`` where something is; ``hidden`` where that, or an option that says so, cannot be
     foreseen, ``globbed`` where a file's name could be taken for such an option; ``from_input``

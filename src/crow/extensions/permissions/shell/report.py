@@ -1,4 +1,4 @@
-"""What one pass over a shell script finds."""
+"""The report of one pass over a shell script."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from crow.extensions.permissions.paths.files import Finding
 
 @dataclass(slots=True)
 class Report:
-    """What one pass found. ``uncovered`` says why the script may not run unasked.
+    """A report on one pass. ``uncovered`` says why the script may not run unasked.
 
     ``by_mode`` tells that nothing but a mode that accepts edits covers a part of it. ``secret``
     names a variable that it would show, be it in a text that is evaluated. ``writes`` tells that

@@ -68,7 +68,7 @@ Its scanner looks such characters up behind the end of a table, which can end th
 
 @frozen
 class Parsed:
-    """What a parser made of a script; ``fault`` says why it cannot be relied on."""
+    """A script as a parser read it; ``fault`` says why it cannot be relied on."""
 
     script: Node
     fault: str | None = None

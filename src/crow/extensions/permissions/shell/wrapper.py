@@ -133,7 +133,7 @@ SEEN_THROUGH = {
 
 @frozen
 class Unwrapped:
-    """What a wrapper runs.
+    """The command that a wrapper runs.
 
     ``words`` is the inner command. ``plain`` wrappers change nothing about what is allowed.
     ``vague`` marks a guess. ``open`` commands get more words from elsewhere.

@@ -1,4 +1,4 @@
-"""What a session says, brought to PostgreSQL in one statement that looks for the claim first."""
+"""Appending to a session in PostgreSQL: one statement, which looks for the claim first."""
 
 from __future__ import annotations
 

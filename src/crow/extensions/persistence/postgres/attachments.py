@@ -1,4 +1,4 @@
-"""What extensions keep beside sessions, in PostgreSQL: records, and each content once.
+"""Attachments of sessions in PostgreSQL: the records of extensions, and each content once.
 
 A foreign key holds a content as long as a record names it, whoever takes others away meanwhile.
 """

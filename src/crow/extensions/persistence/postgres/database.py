@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from crow import SessionError
+from crow.extensions.persistence.full_text import info
 from crow.extensions.persistence.lease import Piece, Tail
 from crow.extensions.persistence.postgres.append import append
 from crow.extensions.persistence.postgres.attachments import PostgresAttachments, take_away
@@ -26,13 +27,12 @@ from crow.extensions.persistence.postgres.connection import (
 )
 from crow.extensions.persistence.postgres.schema import LOCK, MIGRATIONS
 from crow.extensions.persistence.session_log import Batch, write
-from crow.extensions.persistence.shelf import remove_session
-from crow.extensions.persistence.words import info
+from crow.extensions.persistence.session_rows import remove_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from crow.extensions.persistence.place import Hit
+    from crow.extensions.persistence.backend import Hit
     from crow.extensions.persistence.sql import Connection
 
 T = TypeVar("T")
@@ -61,7 +61,7 @@ IDLE = 4
 
 
 class Postgres:
-    """One database, at an address ``postgresql://...``: a `Place`.
+    """One database, at an address ``postgresql://...``: a `Backend`.
 
     Its tables are made in the first schema of the role's search path.
     """

@@ -1,7 +1,7 @@
 """The tables in PostgreSQL, as the steps that lead to them.
 
-What was said is indexed by the database itself, as `words.spoken` reads a record and as SQLite's
-``unicode61`` takes a text apart: letters and digits, without case and accents.
+What was said is indexed by the database itself, as `full_text.spoken` reads a record and as
+SQLite's ``unicode61`` takes a text apart: letters and digits, without case and accents.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Checks of an extension: by loading it, reading it and playing it."""

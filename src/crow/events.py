@@ -1,4 +1,4 @@
-"""What a client is told and asked: the events of `Client.update`, and the two sorts of question."""
+"""What a client is told and asked: the events of `Client.update`, and what questions it is put."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from crow.core.events import (
     UsageReported,
     UserMessage,
 )
+from crow.core.form import Filled, Form
 from crow.core.ports import ALLOW_ONCE, REJECT_ONCE, Delta, Option, PermissionRequest, Question
 
 __all__ = [
@@ -36,6 +37,8 @@ __all__ = [
     "ConfigChanged",
     "Delta",
     "Event",
+    "Filled",
+    "Form",
     "Notice",
     "Option",
     "PermissionRequest",

@@ -305,6 +305,13 @@ class Projection:
             {**params, "description": question.detail} if question.detail else params
         )
 
+    def scope(self, call_id: str) -> Message:
+        """What a form belongs to: the session, and the call where the client knows of that."""
+        scope = {"sessionId": self.session.id}
+        if self.calls.is_open(call_id):
+            scope["toolCallId"] = self.shown_id(call_id)
+        return scope
+
     # how far it is
 
     def running(self) -> list[Message]:

@@ -15,10 +15,14 @@ POLL = 0.5
 
 
 class Pulse:
-    """The signs of life of one call: its progress, and questions to the user."""
+    """The signs of life of one call: its progress, and questions to the user.
 
-    def __init__(self, limit: float) -> None:
+    ``call_id`` is the session's call that it is, empty where it is none.
+    """
+
+    def __init__(self, limit: float, call_id: str = "") -> None:
         self.limit = limit
+        self.call_id = call_id
         self._until = asyncio.get_running_loop().time() + limit
         self._text = ""
         self._news = asyncio.Event()

@@ -28,6 +28,7 @@ from mcp.types import (
     CallToolResult,
     CreateMessageRequestParams,
     CreateMessageResult,
+    ElicitCompleteNotification,
     ElicitRequestFormParams,
     ElicitRequestParams,
     ElicitResult,
@@ -329,7 +330,7 @@ async def _listen(link: Link, owner: Owner) -> None:
 
 
 class _Messages:
-    """Notes what has changed; the lists are read later, between two turns."""
+    """Notes what has changed, and passes on what is done; lists are read later, between turns."""
 
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
@@ -337,6 +338,8 @@ class _Messages:
     async def __call__(self, message: object) -> None:
         if type(message) in LISTS:
             self._owner.changed(LISTS[type(message)])
+        elif isinstance(message, ElicitCompleteNotification):
+            await self._owner.completed(message.params.elicitation_id)
 
 
 class _Elicitation:

@@ -20,7 +20,7 @@ from crow.extensions.mcp.auth.vault import Vault
 from crow.extensions.mcp.calling import Pulse, answered
 from crow.extensions.mcp.definitions import Definitions
 from crow.extensions.mcp.description import Description
-from crow.extensions.mcp.elicitation import elicit
+from crow.extensions.mcp.elicitation import elicit, page_of
 from crow.extensions.mcp.failure import Failure, Gone, Refused, first_of, plain, without_secrets
 from crow.extensions.mcp.limits import LINES, Limits
 from crow.extensions.mcp.tool import McpTool
@@ -241,7 +241,8 @@ class Server:
     async def call(self, tool: str, args: dict[str, Any], ctx: ToolEnvironment) -> CallToolResult:
         """Call a tool by its raw name. Like all that follows it raises `Gone` and `Refused`."""
         link = await self._connected()
-        pulse = Pulse(self.limits.call)
+        is_own = ctx.session_id == self._ctx.session.id
+        pulse = Pulse(self.limits.call, ctx.call.id if is_own else "")
         calling = link.call(tool, args, pulse, getattr(ctx, "trace_context", {}))
         return await self._answer(calling, pulse, ctx)
 
@@ -335,9 +336,22 @@ class Server:
 
     async def elicit(self, params: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:
         """Ask the user; given up with the last call that could have led to the question."""
-        question = asyncio.ensure_future(elicit(self._ctx, self.name, params))
+        asking = elicit(self._ctx, self.name, params, self._asking_call)
+        question = asyncio.ensure_future(asking)
         await self._while_asked(question)
         return ("cancel", None) if question.cancelled() else question.result()
+
+    @property
+    def _asking_call(self) -> str:
+        """The call that a question belongs to; empty where that cannot be told."""
+        calls = [pulse.call_id for pulse in self._pulses]
+        return calls[0] if len(calls) == 1 else ""
+
+    async def completed(self, elicitation_id: str) -> None:
+        """The user is done with a page that it has wanted them to visit."""
+        text = f"{self.name}: what was to be done in the browser is done"
+        await self._ctx.agent.notify(self._ctx.session, "elicitation_complete", text)
+        await self._ctx.ui.complete(page_of(self._ctx, self.name, elicitation_id))
 
     async def sample(self, wish: dict[str, Any]) -> dict[str, Any]:
         """Ask the model, if the user wants that; given up like a question. Raises `Refused`."""

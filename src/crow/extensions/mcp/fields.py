@@ -93,7 +93,8 @@ def kept(schema: dict[str, Any], content: Mapping[str, Any]) -> dict[str, Any]:
 def wrong_with(field: dict[str, Any], value: Any) -> str | None:
     """What is wrong with a field's value."""
     whole = {"type": "object", "properties": {"it": field}}
-    return judge_of(whole)({"it": value})
+    wrong = judge_of(whole)({"it": value})
+    return wrong and wrong.removeprefix("it: ")
 
 
 class Field:
@@ -152,7 +153,7 @@ class Field:
         """The question."""
         title = plain(str(self.schema.get("title") or self.name))
         about = self.schema.get("description") or ""
-        told = [how.format(self.schema[key]) for key, how in BOUNDS if key in self.schema]
+        told = [how.format(_shown(self.schema[key])) for key, how in BOUNDS if key in self.schema]
         if self.schema.get("type") == "array" and not self.choices():
             told.insert(0, "several, separated by commas")
         more = f" ({', '.join(told)})" if told else ""
@@ -179,6 +180,12 @@ class Field:
             return int(text) if kind == "integer" else float(text)
         except ValueError:
             return text
+
+
+def _shown(value: object) -> str:
+    return (
+        ", ".join(map(str, cast("list[object]", value))) if isinstance(value, list) else str(value)
+    )
 
 
 def told_of(text: str, chosen: Sequence[str]) -> str:

@@ -160,6 +160,9 @@ def ask(request: dict[str, Any]) -> None:
 def heard(response: dict[str, Any]) -> None:
     """The user has answered."""
     trace(f"heard {json.dumps(response.get('result', response.get('error')))}")
+    if SPEC.get("complete"):
+        done = {"elicitationId": SPEC["complete"]}
+        send({"method": "notifications/elicitation/complete", "params": done})
     if WAITING:
         reply(WAITING.pop(), text(json.dumps(response.get("result", response.get("error")))))
 

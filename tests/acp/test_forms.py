@@ -60,12 +60,12 @@ class Waiter:
         self.cwd = cwd
         self.agent = Agent(llm=ScriptedModel())
 
-    def serve(self, schema: Any = ORDER, calls: int = 1, **ask: Any) -> Agent:
+    def serve(self, schema: Any = ORDER, **ask: Any) -> Agent:
         """An agent with a server that asks this."""
         asked = {"mode": "form", "message": "Which table?", "requestedSchema": schema, **ask}
         spec = {"call": "ask", "ask": asked, "complete": asked.get("elicitationId")}
         args = ["-SE", str(SERVERS / "raw.py"), json.dumps(spec)]
-        return self.started(sys.executable, args, *[call("mcp__s__echo")] * calls)
+        return self.started(sys.executable, args, call("mcp__s__echo"))
 
     def started(self, command: str, args: list[str], *calls: Any) -> Agent:
         env = {"TRACE": str(self.cwd / "trace"), "ERA": "old"}
@@ -226,6 +226,20 @@ async def test_a_page_is_shown_as_one_and_its_end_is_told(waiter: Waiter) -> Non
     assert asked["message"] == 'The MCP server "s" asks: Pay'
     assert asked["toolCallId"] == editor.cards()[0]["toolCallId"]
     assert ended(editor) == [{"elicitationId": asked["elicitationId"]}]
+
+
+async def test_a_form_and_a_page_of_the_official_library_are_passed_on(waiter: Waiter) -> None:
+    visits = [call("mcp__s__order"), call("mcp__s__visit")]
+    waiter.started(sys.executable, [FULL, "stdio"], *visits)
+    said = {"dish": "soup", "plates": 2, "name": "Ann"}
+    editor = FakeEditor(answers=[said, {}], pages=True)
+    async with editor.connected(waiter.agent):
+        await editor.prompt(await editor.new_session(waiter.cwd), "Go")
+        await editor.wire.until(lambda: bool(ended(editor)))
+        assert waiter.heard == [f"accept: {said}", "accept"]
+    form, page = editor.asked
+    assert form["schema"]["properties"]["plates"]["minimum"] == 1
+    assert ended(editor) == [{"elicitationId": page["elicitationId"]}]
 
 
 def ended(editor: FakeEditor) -> list[Any]:

@@ -235,3 +235,33 @@ async def test_a_hook_that_fails_has_changed_nothing_of_the_answer(asked: Asked)
         ctx.content["note"] = object()
 
     assert await asked(*ANSWERS, ElicitationResult=change) == {"action": "decline"}
+
+
+PAGE = {"mode": "url", "url": "https://example.org/a", "elicitationId": "1", "message": "Sign in"}
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("Accept", "; the user was shown which: call again once they are done there"),
+        ("Decline", ": the user did not"),
+    ],
+)
+async def test_pages_that_a_server_wants_visited_first_are_put_to_the_user(
+    opened: Open, raw: Raw, said: str, told: str
+):
+    client = Watcher(said, said)
+    server = raw(call="pages", pages=[PAGE, PAGE])
+    async with opened({"s": server}, call("mcp__s__echo"), "Done.", client=client) as it:
+        await it.prompt()
+        assert f"the MCP server 's' wants a page visited first{told}" in it.results[0]
+    text = 'The MCP server "s" asks: Sign in\nVisit https://example.org/a and say when it is done.'
+    assert [each.text for each in client.questions] == [text] * (2 if said == "Accept" else 1)
+
+
+@pytest.mark.parametrize("pages", [None, [], [{"mode": "url"}], ["page"]])
+async def test_pages_that_make_no_sense_are_a_refusal(opened: Open, raw: Raw, pages: Any):
+    server = raw(call="pages", pages=pages)
+    async with opened({"s": server}, call("mcp__s__echo"), "Done.", client=Watcher()) as it:
+        await it.prompt()
+        assert "refused: sign in first (error -32042)" in it.results[0]

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from mcp.client.client import Client
 from mcp.client.session import ClientRequestContext
 from mcp.client.subscriptions import PromptsListChanged, ResourcesListChanged, ToolsListChanged
-from mcp.shared.exceptions import MCPError
+from mcp.shared.exceptions import MCPError, UrlElicitationRequiredError
 from mcp.types import (
     CONNECTION_CLOSED,
     CallToolResult,
@@ -54,6 +54,7 @@ from crow.extensions.mcp.channel import channel_streams
 from crow.extensions.mcp.failure import (
     Failure,
     Gone,
+    PagesWanted,
     Refused,
     first_of,
     plain,
@@ -199,10 +200,29 @@ class Link:
             if is_closed or text == SESSION_GONE:
                 self.gone.set()
                 raise Gone(text) from None
+            if pages := _pages_of(error):
+                raise PagesWanted(text, pages) from None
             raise Refused(f"{text} (error {error.code})") from None
         except (ValueError, RuntimeError) as error:
             text = without_secrets(str(error))[:LONGEST]
             raise Refused(f"the server's answer is malformed: {text}") from None
+
+
+def _pages_of(error: MCPError) -> list[dict[str, Any]]:
+    """The pages that a server wants visited first; none for any other error."""
+    try:
+        wanted = UrlElicitationRequiredError.from_error(error.error).elicitations
+    except (ValueError, TypeError, AttributeError):  # of another code, or nonsense
+        return []
+    return [_asked_of(each) for each in wanted]
+
+
+def _asked_of(params: ElicitRequestParams) -> dict[str, Any]:
+    """A question as hooks and the user are put it."""
+    asked: dict[str, Any] = {"message": params.message, "mode": params.mode}
+    if isinstance(params, ElicitRequestFormParams):
+        return {**asked, "requested_schema": params.requested_schema}
+    return {**asked, "url": params.url, "elicitation_id": params.elicitation_id}
 
 
 async def _all(
@@ -351,12 +371,7 @@ class _Elicitation:
     async def __call__(
         self, context: ClientRequestContext, params: ElicitRequestParams
     ) -> ElicitResult:
-        asked: dict[str, Any] = {"message": params.message, "mode": params.mode}
-        if isinstance(params, ElicitRequestFormParams):
-            asked["requested_schema"] = params.requested_schema
-        else:
-            asked |= {"url": params.url, "elicitation_id": params.elicitation_id}
-        action, content = await self._owner.elicit(asked)
+        action, content = await self._owner.elicit(_asked_of(params))
         return ElicitResult.model_validate({"action": action, "content": content})
 
 

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import re
 from collections import deque
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -21,7 +21,15 @@ from crow.extensions.mcp.calling import Pulse, answered
 from crow.extensions.mcp.definitions import Definitions
 from crow.extensions.mcp.description import Description
 from crow.extensions.mcp.elicitation import elicit, page_of
-from crow.extensions.mcp.failure import Failure, Gone, Refused, first_of, plain, without_secrets
+from crow.extensions.mcp.failure import (
+    Failure,
+    Gone,
+    PagesWanted,
+    Refused,
+    first_of,
+    plain,
+    without_secrets,
+)
 from crow.extensions.mcp.limits import LINES, Limits
 from crow.extensions.mcp.tool import McpTool
 from crow.keys import PROGRAMS
@@ -288,6 +296,8 @@ class Server:
             raise Gone(f"the MCP server {self.name!r} {text}") from None
         except Gone as error:
             raise Gone(await self._obituary(str(error))) from None
+        except PagesWanted as error:
+            raise Refused(await self._led(error.pages, pulse.call_id)) from None
         except Refused as error:
             raise Refused(f"the MCP server {self.name!r} refused: {error}") from None
         finally:
@@ -295,6 +305,15 @@ class Server:
             if not self._pulses:
                 for question in self._questions:
                     question.cancel()
+
+    async def _led(self, pages: Sequence[Mapping[str, Any]], call_id: str) -> str:
+        """Have the user visit pages before anything is done; what is told of that."""
+        for page in pages:
+            action, _ = await elicit(self._ctx, self.name, page, call_id)
+            if action != "accept":
+                return f"the MCP server {self.name!r} wants a page visited first: the user did not"
+        done = "the user was shown which: call again once they are done there"
+        return f"the MCP server {self.name!r} wants a page visited first; {done}"
 
     async def _obituary(self, reason: str) -> str:
         """Why a call under way has failed; what the server left behind is known a moment later."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.extensions.mcp.conftest import SERVERS
+from tests.extensions.mcp.conftest import FULL, SERVERS
 
 from crow import Agent
 from crow.core.messages import text_of

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from tests.extensions.mcp.conftest import FULL, SERVERS
 
-from crow import Agent
-from crow.core.messages import text_of
-from crow.extensions import McpHook
+from crow import Agent, ToolContext
+from crow.events import Filled, Form
+from crow.extensions import McpHook, SubagentsHook
+from crow.messages import text_of
 from crow.testing import FakeEditor, ScriptedModel, call
 
 ORDER = {
@@ -240,6 +241,31 @@ async def test_a_form_and_a_page_of_the_official_library_are_passed_on(waiter: W
     form, page = editor.asked
     assert form["schema"]["properties"]["plates"]["minimum"] == 1
     assert ended(editor) == [{"elicitationId": page["elicitationId"]}]
+
+
+@pytest.mark.parametrize("apart", [True, False], ids=["of its own", "in its caller's"])
+async def test_a_form_at_a_sub_agents_call_names_the_call_that_the_client_knows(
+    tmp_path: Path, apart: bool
+) -> None:
+    heard: list[Any] = []
+
+    async def before_tool(ctx: ToolContext) -> None:
+        if ctx.call.name == "Glob":
+            heard.append(await ctx.ui.fill_in(Form("Which?", SHOWN)))
+            await ctx.ui.complete("no page")
+
+    looks = [call("Agent", description="Look", prompt="Look"), call("Glob", pattern="*"), "Saw."]
+    agent = Agent(llm=ScriptedModel(*looks, "Done."), hooks=[before_tool, SubagentsHook(())])
+    editor = FakeEditor(answers=[FILLED], drafts={"subagents": {}} if apart else None)
+    async with editor.connected(agent):
+        session = await editor.new_session(tmp_path)
+        await editor.prompt(session, "Go")
+        (asked,) = editor.asked
+        cards = {card["name"]: card["toolCallId"] for card in editor.cards(asked["sessionId"])}
+    assert asked["toolCallId"] == cards["Glob" if apart else "Agent"]
+    assert (asked["sessionId"] == session) is not apart
+    assert heard == [Filled("accept", FILLED)]
+    assert ended(editor) == []
 
 
 def ended(editor: FakeEditor) -> list[Any]:

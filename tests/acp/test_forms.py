@@ -208,7 +208,7 @@ async def test_without_forms_each_field_is_asked_with_its_choices_and_several_ca
     assert asked == [
         (about, ["soup", "fish", "cake", "Leave it out"]),
         (f"{about} (so far: fish)", ["soup", "cake", "That is all"]),
-        ("smoking (default: False)", ["Yes", "No", "Leave it out"]),
+        ("smoking (default: No)", ["Yes", "No", "Leave it out"]),
     ]
 
 

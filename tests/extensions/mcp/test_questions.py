@@ -102,8 +102,8 @@ async def test_a_field_is_asked_again_with_what_is_wrong_with_its_answer(asked: 
     price = "price: At most (at most 10)"
     assert [each.text for each in asked.client.questions if each.text.startswith(price)] == [
         price,
-        f"{price}\n11.0 is greater than the maximum of 10",
-        f'{price}\n"eleven" is not of type "number"',
+        f"{price}: 11.0 is greater than the maximum of 10",
+        f'{price}: "eleven" is not of type "number"',
     ]
 
 

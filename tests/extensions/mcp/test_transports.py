@@ -162,7 +162,7 @@ async def test_questions_of_a_server_are_put_to_the_user(
             'The MCP server "full" asks: What shall it be?',
             "Dish",
             "Plates (at least 1)",
-            'Plates (at least 1)\n"many" is not of type "integer"',
+            'Plates (at least 1): "many" is not of type "integer"',
             "Name (default: nobody)",
             (
                 'The MCP server "full" asks: Please log in\n'

@@ -107,7 +107,7 @@ class Field:
 
     async def ask(self, ctx: Context, wrong: str = "") -> Any:
         """The user's answer, converted; None where there is none."""
-        text = f"{self.text()}\n{wrong}" if wrong else self.text()
+        text = f"{self.text()}: {wrong}" if wrong else self.text()
         choices = self.choices()
         if not choices:
             return self._converted(await ctx.ui.ask(text))
@@ -153,7 +153,9 @@ class Field:
         """The question."""
         title = plain(str(self.schema.get("title") or self.name))
         about = self.schema.get("description") or ""
-        told = [how.format(_shown(self.schema[key])) for key, how in BOUNDS if key in self.schema]
+        names = {str(value): label for label, value in self.choices().items()}
+        bounds = [(how, self.schema[key]) for key, how in BOUNDS if key in self.schema]
+        told = [how.format(_shown(value, names)) for how, value in bounds]
         if self.schema.get("type") == "array" and not self.choices():
             told.insert(0, "several, separated by commas")
         more = f" ({', '.join(told)})" if told else ""
@@ -182,10 +184,10 @@ class Field:
             return text
 
 
-def _shown(value: object) -> str:
-    return (
-        ", ".join(map(str, cast("list[object]", value))) if isinstance(value, list) else str(value)
-    )
+def _shown(value: object, names: Mapping[str, str]) -> str:
+    """A bound or a default in words; what can be chosen by the name that it has there."""
+    several = _list(value) if isinstance(value, list) else [value]
+    return ", ".join(names.get(str(each), str(each)) for each in several)
 
 
 def told_of(text: str, chosen: Sequence[str]) -> str:

@@ -10,8 +10,10 @@ from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from uuid import uuid4
 
 from crow import Context, ToolEnvironment
+from crow.events import Form
 from crow.extensions.mcp.auth.browser import open_page
 from crow.extensions.mcp.auth.person import Person, SignInNeeded, needed
 from crow.extensions.mcp.auth.redirect import Listener
@@ -424,7 +426,16 @@ class Server:
 
     async def _sign_in(self, url: str, listener: Listener) -> None:
         ui = self._ctx.ui
-        text = f"The MCP server {self.name!r} wants you to sign in. The page is:\n{url}"
+        text = f"The MCP server {self.name!r} wants you to sign in."
+        page_id = page_of(self._ctx, self.name, uuid4().hex)
+        page = Form(text, url=url, page_id=page_id, call_id=self._asking_call)
+        if (said := await ui.fill_in(page)) is not None:
+            if said.action != "accept":
+                raise SignInNeeded(needed(self.name))
+            await asyncio.wait({listener.arrived})
+            await ui.complete(page_id)
+            return
+        text = f"{text} The page is:\n{url}"
         if await ui.select(text, (OPEN, LATER), url=url) != OPEN:
             raise SignInNeeded(needed(self.name))
         opens = getattr(self._ctx.client, "opens_pages", None)

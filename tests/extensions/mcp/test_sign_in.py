@@ -296,12 +296,12 @@ def test_a_server_is_added_where_it_is_wanted(
 async def test_in_an_editor_that_shows_pages_the_sign_in_is_one_until_it_is_done(
     signed: Signed, tmp_path: Path, *, wants: bool
 ) -> None:
-    going: list[subprocess.Popen[bytes]] = []
+    going: list[asyncio.subprocess.Process] = []
 
     async def visit(_: Any) -> Any:
         url = str(editor.asked[-1]["url"])
         if wants:
-            going.append(subprocess.Popen(BROWSER.replace("%s", url).split()))
+            going.append(await asyncio.create_subprocess_exec(*BROWSER.replace("%s", url).split()))
         return {} if wants else None
 
     hook = McpHook({"it": {"url": signed.url}}, connect_timeout=50.0, wait=50.0)
@@ -317,4 +317,4 @@ async def test_in_an_editor_that_shows_pages_the_sign_in_is_one_until_it_is_done
     assert asked["message"] == "The MCP server 'it' wants you to sign in."
     done = [{"elicitationId": asked["elicitationId"]}] if wants else []
     assert [each["params"] for each in ended] == done
-    assert [each.wait(timeout=50) for each in going] == [0] * len(going)
+    assert [await each.wait() for each in going] == [0] * len(going)

@@ -186,7 +186,7 @@ class Field:
 
 def _shown(value: object, names: Mapping[str, str]) -> str:
     """A bound or a default in words; what can be chosen by the name that it has there."""
-    several = _list(value) if isinstance(value, list) else [value]
+    several = _list(value) or [value]
     return ", ".join(names.get(str(each), str(each)) for each in several)
 
 

@@ -1,4 +1,4 @@
-"""Events and questions for a client: what `Client.update` gets, and the two sorts of question."""
+"""Events, questions and forms for a client: what `Client.update` gets, and what it is asked."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from crow.core.events import (
     UsageReported,
     UserMessage,
 )
+from crow.core.form import Filled, Form
 from crow.core.ports import ALLOW_ONCE, REJECT_ONCE, Delta, Option, PermissionRequest, Question
 
 __all__ = [
@@ -36,6 +37,8 @@ __all__ = [
     "ConfigChanged",
     "Delta",
     "Event",
+    "Filled",
+    "Form",
     "Notice",
     "Option",
     "PermissionRequest",

@@ -117,6 +117,40 @@ class Asker:
 """
 
 
+FORM = """
+from crow import Deny, hook
+from crow.events import Form
+
+class Asker:
+    name = "asker"
+
+    @hook("before_tool", tools={"Read"})
+    async def ask(self, ctx):
+        fields = {"size": {"type": "integer", "maximum": 9}, "name": {"type": "string"}}
+        said = await ctx.ui.fill_in(Form("Which?", {"type": "object", "properties": fields}))
+        return Deny(f"{said.action} {dict(said.content)}")
+"""
+
+
+@MODES
+@pytest.mark.slow
+async def test_a_form_is_passed_on_as_it_is(crow: Crow, endpoint: Endpoint, mode: Mode) -> None:
+    crow.use(endpoint)
+    extension = crow.cwd / "asker.py"
+    extension.write_text(FORM)
+    asked: list[Any] = []
+
+    async def user(context: Any, params: Any) -> ElicitResult:
+        asked.append(params.requested_schema["properties"])
+        return ElicitResult(action="accept", content={"size": 3, "name": "Ann"})
+
+    told: Any = user
+    async with served(crow, mode, told, "--extension", str(extension)) as client:
+        ended = await client.call_tool("Read", {"file_path": str(crow.cwd / "0.txt")})
+    assert "accept {'size': 3, 'name': 'Ann'}" in text_of(ended)
+    assert asked == [{"size": {"type": "integer", "maximum": 9}, "name": {"type": "string"}}]
+
+
 class Chooser:
     """A user who answers when all have asked, to each what only that one should hear."""
 

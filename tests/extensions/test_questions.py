@@ -72,17 +72,67 @@ async def test_a_question_is_put_as_options_and_the_answer_goes_to_the_model(
     assert told == "The user's answers:\n\nWhich database?\nPostgres\n\nWhich host?\nPostgres"
 
 
-async def test_with_forms_it_is_a_form_and_another_answer_can_be_typed(tmp_path: Path) -> None:
-    editor = FakeEditor(answers=["Something else", "DuckDB"])
-    agent = agent_of(call("AskUserQuestion", questions=[ASKED]), "DuckDB.")
+async def test_with_forms_all_questions_are_one_form_and_other_answers_can_be_typed(
+    tmp_path: Path,
+) -> None:
+    many = {**OTHER, "multiSelect": True}
+    said = {
+        "question_0": "",
+        "question_0_custom": " DuckDB ",
+        "question_1": ["SQLite", "Postgres"],
+        "question_1_custom": "both",
+    }
+    editor = FakeEditor(answers=[said])
+    agent = agent_of(call("AskUserQuestion", questions=[ASKED, many]), "DuckDB.")
     await asked(editor, agent, tmp_path)
-    assert [request["message"] for request in editor.asked] == ["Which database?"] * 2
-    assert results(agent) == ["The user's answers:\n\nWhich database?\nDuckDB"]
+    options = [
+        {"const": "SQLite", "title": "SQLite", "description": "one file"},
+        {"const": "Postgres", "title": "Postgres", "description": "a server"},
+    ]
+    (form,) = editor.asked
+    assert form["message"] == "2 questions"
+    assert form["toolCallId"] == editor.cards()[0]["toolCallId"]
+    assert form["schema"]["properties"] == {
+        "question_0": {
+            "type": "string",
+            "title": "Database",
+            "description": "Which database?",
+            "oneOf": options,
+        },
+        "question_0_custom": {"type": "string", "title": "Something else"},
+        "question_1": {
+            "type": "array",
+            "title": "Host",
+            "description": "Which host?",
+            "items": {"anyOf": options},
+        },
+        "question_1_custom": {"type": "string", "title": "Something else"},
+    }
+    told = "Which database?\nDuckDB\n\nWhich host?\nSQLite, Postgres, both"
+    assert results(agent) == [f"The user's answers:\n\n{told}"]
 
 
-async def test_several_options_are_chosen_one_after_another(tmp_path: Path) -> None:
-    answers = ["SQLite: one file", "Postgres: a server", "That is all"]
-    editor = FakeEditor(answers=answers)
+async def test_one_question_is_the_forms_own_and_words_stand_beside_the_choice(
+    tmp_path: Path,
+) -> None:
+    said = {"question_0": "SQLite", "question_0_custom": "in memory"}
+    editor = FakeEditor(answers=[said])
+    agent = agent_of(call("AskUserQuestion", questions=[ASKED]), "SQLite.")
+    await asked(editor, agent, tmp_path)
+    (form,) = editor.asked
+    assert form["message"] == "Which database?"
+    assert "description" not in form["schema"]["properties"]["question_0"]
+    assert results(agent) == ["The user's answers:\n\nWhich database?\nSQLite, in memory"]
+
+
+async def test_without_forms_several_options_are_chosen_one_after_another(tmp_path: Path) -> None:
+    names = ["SQLite: one file", "Postgres: a server", "That is all"]
+
+    def choose(request: Any) -> str:
+        name = names.pop(0)
+        return next(o["optionId"] for o in request["options"] if o["name"] == name)
+
+    editor = FakeEditor(permissions=[choose])
     many = {**ASKED, "multiSelect": True}
     agent = agent_of(call("AskUserQuestion", questions=[many]), "Both.")
     await asked(editor, agent, tmp_path)

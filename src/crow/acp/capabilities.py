@@ -12,16 +12,18 @@ from crow.core.frozen import frozen
 class ClientCapabilities:
     """The client's capabilities. ``files`` needs both reading and writing.
 
-    ``terminal_output``: it shows commands that the agent runs itself as terminals (``_meta`` of
-    the tool calls). ``patience`` is how many seconds it may take to answer for a file or a
-    terminal, where it said so (``_meta.crow.requestTimeoutMs``), and ``question_patience`` how many
-    its user may take to answer a question (``_meta.crow.questionTimeoutMs``); 0 where it did not.
+    ``forms`` are shown as a whole, and ``pages`` to visit. ``terminal_output``: it shows commands
+    that the agent runs itself as terminals (``_meta`` of the tool calls). ``patience`` is how many
+    seconds it may take to answer for a file or a terminal, where it said so
+    (``_meta.crow.requestTimeoutMs``), and ``question_patience`` how many its user may take to
+    answer a question (``_meta.crow.questionTimeoutMs``); 0 where it did not.
     """
 
     name: str = ""
     files: bool = False
     terminals: bool = False
     forms: bool = False
+    pages: bool = False
     notices: bool = False
     compaction: bool = False
     plans: bool = False
@@ -41,12 +43,14 @@ class ClientCapabilities:
         info = _object(hello, "clientInfo") or _object(hello, "info")
         files = _object(client, "fs")
         session = _object(client, "session")
+        elicitation = _object(client, "elicitation")
         own = _object(_object(client, "_meta"), "crow")
         return cls(
             name=str(info.get("name") or ""),
             files=files.get("readTextFile") is True and files.get("writeTextFile") is True,
             terminals=client.get("terminal") is True,
-            forms=_has(_object(client, "elicitation"), "form"),
+            forms=_has(elicitation, "form"),
+            pages=_has(elicitation, "url"),
             notices=_has(session, "notices"),
             compaction=_has(session, "compaction"),
             plans=_has(client, "plan"),

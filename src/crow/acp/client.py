@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Protocol
 
 from crow.acp.client_tools import ClientFiles, ClientRequests, ClientTerminals
 from crow.acp.connection import Connection
+from crow.acp.forms import elicitation
 from crow.acp.jsonrpc import Message
 from crow.acp.projection import Projection
 from crow.acp.projections import Projections
-from crow.acp.questions import Cancelled, cannot_ask, choose, denial, fill_in, options_of, value_of
+from crow.acp.questions import (
+    COMPLETE,
+    Cancelled,
+    answer_in,
+    cannot_ask,
+    choose,
+    denial,
+    fill_in,
+    form_of,
+    options_of,
+    value_of,
+)
 from crow.acp.session_view import SessionView
 from crow.acp.versions import Version
 from crow.core.agent import Agent
 from crow.core.events import Event, Notice, ToolEnded, ToolPending, ToolProgress, ToolStarted
+from crow.core.form import LEFT, Filled, Form
 from crow.core.ports import Files, PermissionRequest, Question, Terminals
 from crow.core.session import Session
 
@@ -67,6 +81,7 @@ class AcpClient:
         self._is_silent = False
         self._excuses: set[str] = set()
         self._questions = 0
+        self._pages: set[str] = set()
         self._lets_through = asyncio.Event()
 
     @property
@@ -304,23 +319,49 @@ class AcpClient:
 
     async def ask(self, session_id: str, question: Question) -> Any:
         """Ask something else: with a form, else by options; the default where neither is there."""
-        if self._projections is None or self._held is not None:
+        said = await self.fill_in(session_id, form_of(question))
+        if said is not None:
+            return answer_in(question, said)
+        if question.word:  # some clients name options by their kinds alone
             return question.default
+        asking = partial(self._ask_by_options, question)
+        return await self._asked(session_id, asking, question.default)
+
+    async def fill_in(self, session_id: str, form: Form) -> Filled | None:
+        """Show a form, or a page; None where the client shows none like it."""
+        asked = elicitation(form, self._connection.capabilities)
+        if asked is None or self._projections is None:
+            return None
+        if form.url:
+            self._pages.add(form.page_id)
+        scope = self.projections.of(session_id).scope(form.call_id)
+        patience = self._connection.capabilities.question_patience
+        asking = partial(fill_in, self._connection, {**scope, **asked}, patience)
+        return await self._asked(session_id, asking, LEFT)
+
+    async def complete(self, session_id: str, page_id: str) -> None:
+        """The user is done with a page: tell the client, once, if it has shown that."""
+        del session_id
+        if page_id in self._pages:
+            self._pages.remove(page_id)
+            self._connection.notify(COMPLETE, {"elicitationId": page_id})
+
+    async def _asked(
+        self, session_id: str, asking: Callable[[], Awaitable[Any]], otherwise: Any
+    ) -> Any:
+        """What is answered, while the work waits for it; ``otherwise`` where nobody does."""
+        if self._projections is None or self._held is not None:
+            return otherwise
         try:
             with self._blocked(session_id):
-                if self._connection.capabilities.forms:
-                    patience = self._connection.capabilities.question_patience
-                    return await fill_in(self._connection, self._session.id, question, patience)
-                if question.word:  # some clients name options by their kinds alone
-                    return question.default
-                return await self._ask_by_options(question)
+                return await asking()
         except Cancelled:
             await self._cancel()
         except TimeoutError:  # beside a turn it may be that nobody looks
             self._is_silent = self._is_silent or self._session.busy
         except OSError as error:
             self._is_mute = self._is_mute or cannot_ask(error)
-        return question.default
+        return otherwise
 
     async def _ask_by_options(self, question: Question) -> Any:
         offered = options_of(question)

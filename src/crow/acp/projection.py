@@ -314,6 +314,15 @@ class Projection:
             {**params, "description": question.detail} if question.detail else params
         )
 
+    def scope(self, call_id: str) -> Message:
+        """What a form belongs to: the session, and the call where the client knows of that.
+
+        A sub-agent's call that is not shown is its caller's call that is.
+        """
+        shown = self.shown_id(call_id) if self.calls.is_open(call_id) else self._view.parent
+        scope = {"sessionId": self.session.id}
+        return {**scope, "toolCallId": shown} if shown else scope
+
     # how far it is
 
     def running(self) -> list[Message]:

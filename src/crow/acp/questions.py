@@ -7,11 +7,14 @@ from typing import Any, cast
 
 from crow.acp.connection import Connection
 from crow.acp.errors import ClientError
-from crow.acp.jsonrpc import Message, as_object
+from crow.acp.forms import filled
+from crow.acp.jsonrpc import Message
+from crow.core.form import Filled, Form
 from crow.core.ports import Option, OptionKind, Question
 
 PERMISSION = "session/request_permission"
 ELICITATION = "elicitation/create"
+COMPLETE = "elicitation/complete"
 ANSWER = "answer"
 SILENT = "nobody answered in time: what needs permission is denied until you say something"
 MUTE = "this client cannot ask for permission: calls that need it are denied"
@@ -37,25 +40,23 @@ async def choose(connection: Connection, params: Message, patience: float = 0.0)
             return None
 
 
-async def fill_in(
-    connection: Connection, session_id: str, question: Question, patience: float = 0.0
-) -> Any:
-    """Ask with a form; the default where the user declines. Raises ``OSError``."""
-    params = {
-        "sessionId": session_id,
-        "mode": "form",
-        "message": "\n\n".join(filter(None, (question.text, question.detail))),
-        "requestedSchema": {
-            "type": "object",
-            "properties": {ANSWER: _field(question)},
-            "required": [ANSWER],
-        },
-    }
-    result = await connection.request(ELICITATION, params, patience or None)
-    if result.get("action") != "accept":
-        return question.default
-    answer = as_object(result.get("content")).get(ANSWER)
-    return answer if _fits(question, answer) else question.default
+async def fill_in(connection: Connection, asked: Message, patience: float = 0.0) -> Filled:
+    """Show a form, or a page. Raises ``OSError``."""
+    return filled(await connection.request(ELICITATION, asked, patience or None))
+
+
+def form_of(question: Question) -> Form:
+    """A question as a form of one field."""
+    text = "\n\n".join(filter(None, (question.text, question.detail)))
+    fields = {ANSWER: _field(question)}
+    schema = {"type": "object", "properties": fields, "required": [ANSWER]}
+    return Form(text, schema, call_id=question.call_id)
+
+
+def answer_in(question: Question, said: Filled) -> Any:
+    """What was filled into a question's form; the default where the user declines."""
+    answer = said.content.get(ANSWER)
+    return answer if said.action == "accept" and _fits(question, answer) else question.default
 
 
 def _field(question: Question) -> Message:

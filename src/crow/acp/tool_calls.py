@@ -101,6 +101,10 @@ class ToolCalls:
         card = self._open.get(call_id)
         return card.call_id if card else self._ids.prefix + call_id
 
+    def is_open(self, call_id: str) -> bool:
+        """True for a call that the client has been told of, and not of its end."""
+        return call_id in self._open
+
     # from its beginning to its end
 
     def pending(self, event: ToolPending) -> list[Message]:

@@ -30,6 +30,7 @@ from mcp.types import (
 from pydantic import ValidationError
 
 from crow.core.events import Event, ToolStarted
+from crow.core.form import Filled, Form
 from crow.core.ports import Files, PermissionRequest, Question, Terminals
 
 if TYPE_CHECKING:
@@ -95,6 +96,13 @@ class Caller:
                 said = await self._asked(text, {"type": "string"})
         return question.default if said in (None, "") else said
 
+    async def fill_in(self, session_id: str, form: Form) -> Filled | None:
+        """Pass a form on as it is; None where nobody can be asked, and for a page."""
+        if form.url or not self.answers:
+            return None
+        said = await self._put(form.text, dict(form.schema))
+        return Filled(said.action, dict(said.content or {}))
+
     async def _choice(self, text: str, choices: tuple[str, ...]) -> str:
         said = await self._asked(text, {"type": "string", "enum": list(choices)})
         return said if said in choices else ""
@@ -103,10 +111,13 @@ class Caller:
         if not self.answers:
             return None
         wanted = {"type": "object", "properties": {ANSWER: schema}, "required": [ANSWER]}
-        asked = Asked(ElicitRequestFormParams(message=text, requested_schema=wanted))
-        self.questions.put_nowait(asked)
-        said = await asked.said
+        said = await self._put(text, wanted)
         return (said.content or {}).get(ANSWER) if said.action == "accept" else None
+
+    async def _put(self, text: str, schema: dict[str, Any]) -> ElicitResult:
+        asked = Asked(ElicitRequestFormParams(message=text, requested_schema=schema))
+        self.questions.put_nowait(asked)
+        return await asked.said
 
 
 class Callers:
@@ -145,10 +156,17 @@ class Callers:
 
     async def ask(self, session_id: str, question: Question) -> Any:
         """Ask whoever made the call that the question is about, or is the only one to call."""
-        callers = list(self._open.values())
-        only = callers[0] if len(callers) == 1 else None
-        caller = self._open.get(question.call_id, only)
+        caller = self._of(question.call_id)
         return question.default if caller is None else await caller.ask(session_id, question)
+
+    async def fill_in(self, session_id: str, form: Form) -> Filled | None:
+        """Pass a form on to them; None where there is nobody."""
+        caller = self._of(form.call_id)
+        return None if caller is None else await caller.fill_in(session_id, form)
+
+    def _of(self, call_id: str) -> Caller | None:
+        callers = list(self._open.values())
+        return self._open.get(call_id, callers[0] if len(callers) == 1 else None)
 
 
 @dataclass(eq=False)

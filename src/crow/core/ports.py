@@ -248,6 +248,10 @@ class Client(Protocol):
     ``async ready()`` is used where a client has it: it returns once the session is known there,
     and questions can be asked. ``answers`` is False where a client has it and nobody is there to
     answer: nobody is called to look at a question then.
+
+    ``async fill_in(session_id, form) -> Filled | None`` is used where a client has it: it shows a
+    `Form`, None where it shows none like it; ``async complete(session_id, page_id)`` tells it that
+    the user is done with a page that it was shown.
     """
 
     files: Files | None

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from crow.core.clock import Clock, standing
 from crow.core.events import Event, Notice, Severity
+from crow.core.form import LEFT, Filled, Form
 from crow.core.ports import Client, OptionKind, Question
 from crow.core.session import Session
 from crow.core.verdicts import Ask, Deny, Ruling
 
 Choice = TypeVar("Choice", bound=str)
+Asked = TypeVar("Asked", Question, Form)
 QUESTION = "question"
 REFUSED_BY_USER = Ruling(Deny("the user said no"))
 
@@ -82,21 +85,41 @@ class UI:
         """A line of text."""
         return str(await self._ask(Question(text, "text", default=default)))
 
+    async def fill_in(self, form: Form) -> Filled | None:
+        """A form as a whole; None where the client shows none like it: ask for each part then."""
+        ctx, show = self._ctx, getattr(self._ctx.client, "fill_in", None)
+        if show is None:
+            return None
+        asked = self._of_call(form)
+        return await self._wait(partial(show, ctx.session.id, asked), form.text, LEFT)
+
+    async def complete(self, page_id: str) -> None:
+        """Tell whoever shows a page that what was to be done there is done."""
+        tell = getattr(self._ctx.client, "complete", None)
+        if tell is not None:
+            await tell(self._ctx.session.id, page_id)
+
     async def notify(self, text: str, *, severity: Severity = "info") -> None:
         """Tell the user something; never part of the conversation."""
         await self._ctx.emit(Notice(text, severity, self._ctx.owner))
 
     async def _ask(self, question: Question) -> Any:
+        ctx, asked = self._ctx, self._of_call(question)
+        put = partial(ctx.client.ask, ctx.session.id, asked)
+        return await self._wait(put, question.text, question.default)
+
+    def _of_call(self, asked: Asked) -> Asked:
+        call = getattr(self._ctx, "call", None)
+        return asked if call is None else replace(asked, call_id=call.id)
+
+    async def _wait(self, put: Callable[[], Awaitable[Any]], text: str, default: Any) -> Any:
         ctx, session = self._ctx, self._ctx.session
         if session.closed:
-            return question.default  # nobody is there any more, and it would never end
-        call = getattr(ctx, "call", None)
-        asked = question if call is None else replace(question, call_id=call.id)
-        asking = ctx.client.ask(session.id, asked)
-        with waiting(ctx, question.text):
+            return default  # nobody is there any more, and it would never end
+        with waiting(ctx, text):
             if ctx.run in session.runs:
-                return await asking
-            return await _withdrawable(asking, session, question.default)
+                return await put()
+            return await _withdrawable(put(), session, default)
 
 
 async def _withdrawable(asking: Awaitable[Any], session: Session, default: Any) -> Any:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from crow import ConfigContext, Key, RunContext, Tool, ToolContext, ToolEnvironment, ToolResult
+from crow.events import Form
 from crow.keys import GIVEN_MODE
 from crow.tools import ToolKind
 
@@ -17,6 +18,7 @@ BEFORE: Key[str] = Key("questions.before")
 PLAN, ACCEPT, DEFAULT = "plan", "acceptEdits", "default"
 OTHER = "Something else"
 ENOUGH = "That is all"
+FIELD, OWN = "question_{}", "question_{}_custom"
 MOST_QUESTIONS, LEAST_OPTIONS, MOST_OPTIONS = 4, 2, 4
 UNANSWERED = "Nobody has answered: decide yourself, and say what you took for granted."
 TEXT: dict[str, Any] = {"type": "string"}
@@ -119,20 +121,18 @@ class AskUserQuestion:
         return None
 
     async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult:
-        """Ask them, one after another; answers that a hook has given are not asked for."""
+        """Ask them, at once or one by one; answers that a hook has given are not asked for."""
         call = cast("ToolContext", ctx)
         given: Mapping[str, str] = args.get("answers") or {}
-        answers: dict[str, str] = {}
-        for each in args["questions"]:
-            text = each["question"]
-            answer = given.get(text) or await _answer(call, each)
-            if answer:
-                answers[text] = answer
+        open_ones = [each for each in args["questions"] if not given.get(each["question"])]
+        said = await _answers(call, open_ones) if open_ones else {}
+        told = {text: given.get(text) or said.get(text) for text in _texts(args)}
+        answers = {text: answer for text, answer in told.items() if answer}
         if not answers:
             return ToolResult(UNANSWERED, data={"questions": args["questions"], "answers": {}})
-        told = [f"{text}\n{answers.get(text) or '(not answered)'}" for text in _texts(args)]
+        lines = [f"{text}\n{answer or '(not answered)'}" for text, answer in told.items()]
         data = {"questions": args["questions"], "answers": answers}
-        return ToolResult("The user's answers:\n\n" + "\n\n".join(told), data=data)
+        return ToolResult("The user's answers:\n\n" + "\n\n".join(lines), data=data)
 
 
 class EnterPlanMode:
@@ -208,6 +208,52 @@ async def _to(call: ToolContext, mode: str, text: str, plan: str = "") -> ToolRe
     if refused:
         return ToolResult.failure(f"the mode stays {call.session.mode}: {refused}")
     return ToolResult(text, data={"plan": plan} if plan else None)
+
+
+async def _answers(call: ToolContext, asked: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """What the user answers, by question: to a form of all, else one after another."""
+    said = await call.ui.fill_in(form_of(asked))
+    if said is None:
+        return {each["question"]: await _answer(call, each) for each in asked}
+    if said.action != "accept":
+        return {}
+    return {each["question"]: _said(said.content, n) for n, each in enumerate(asked)}
+
+
+def form_of(asked: Sequence[Mapping[str, Any]]) -> Form:
+    """Questions as one form: each has its options, and a field for what is none of them.
+
+    The fields have the names that Claude Code's adapter for editors gives them.
+    """
+    fields: dict[str, Any] = {}
+    for number, each in enumerate(asked):
+        fields[FIELD.format(number)] = _field(each, alone=len(asked) == 1)
+        fields[OWN.format(number)] = {"type": "string", "title": OTHER}
+    text = asked[0]["question"] if len(asked) == 1 else f"{len(asked)} questions"
+    return Form(text, {"type": "object", "properties": fields})
+
+
+def _field(asked: Mapping[str, Any], *, alone: bool) -> dict[str, Any]:
+    """A question's field; it repeats the question where the form's text is another."""
+    about = {} if alone else {"description": asked["question"]}
+    field = {"title": asked.get("header") or asked["question"], **about}
+    options = [_option(each) for each in asked["options"]]
+    if asked.get("multiSelect"):
+        return {"type": "array", **field, "items": {"anyOf": options}}
+    return {"type": "string", **field, "oneOf": options}
+
+
+def _option(option: Mapping[str, Any]) -> dict[str, str]:
+    label, about = str(option["label"]), " ".join(str(option.get("description") or "").split())
+    return {"const": label, "title": label, **({"description": about} if about else {})}
+
+
+def _said(content: Mapping[str, Any], number: int) -> str:
+    """The answer to a question: what was chosen, and the user's own words."""
+    chosen, own = content.get(FIELD.format(number)), content.get(OWN.format(number))
+    words = [own.strip()] if isinstance(own, str) and own.strip() else []
+    picked = cast("list[object]", chosen) if isinstance(chosen, list) else [chosen]
+    return ", ".join([*(each for each in picked if isinstance(each, str) and each), *words])
 
 
 async def _answer(call: ToolContext, asked: Mapping[str, Any]) -> str:

@@ -28,9 +28,10 @@ class FakeEditor:
     ``permissions`` answer requests for permission one after another, the last one all that
     follow: an option's id or kind, ``"cancelled"``, a whole response, an exception to answer
     with, or a callable that gets the request's parameters. ``answers`` do the same for forms: a
-    value, or None to decline; without them no forms are offered. ``files`` (path to text, as in
-    unsaved buffers; other paths are read from the disk) and ``terminals`` are offered where
-    given. ``notices`` and ``meta`` go into the capabilities, and so do
+    value for each field, a dict with them by name, or with an ``action``, or None to decline;
+    without them no forms are offered. ``pages`` are looked at where offered, too. ``files`` (path
+    to text, as in unsaved buffers; other paths are read from the disk) and ``terminals`` are
+    offered where given. ``notices`` and ``meta`` go into the capabilities, and so do
     ``drafts``, which the library may not know yet. Requests of the methods in
     ``silent`` are never answered, those in ``refused`` (method to reason) with an error.
 
@@ -46,6 +47,7 @@ class FakeEditor:
         answers: Iterable[Any] | None = None,
         files: dict[str, str] | None = None,
         terminals: bool = False,
+        pages: bool = False,
         notices: bool = False,
         switches: bool = False,
         meta: Message | None = None,
@@ -61,6 +63,7 @@ class FakeEditor:
         self.process: asyncio.subprocess.Process | None = None
         self._permissions = list(permissions)
         self._answers = None if answers is None else list(answers)
+        self._pages = pages
         self._notices = notices
         self._switches = switches
         self._meta = meta
@@ -193,8 +196,9 @@ class FakeEditor:
         offered: Message = {"terminal": self.shell is not None, **(self._drafts or {})}
         if self.files is not None:
             offered["fs"] = {"readTextFile": True, "writeTextFile": True}
-        if self._answers is not None:
-            offered["elicitation"] = {"form": {}}
+        shown = {"form": self._answers is not None, "url": self._pages}
+        if any(shown.values()):
+            offered["elicitation"] = {mode: {} for mode, is_shown in shown.items() if is_shown}
         if self._notices:
             offered["session"] = {"notices": {}, "compaction": {}}
         if self._switches:

@@ -65,15 +65,26 @@ class FakeEditorHandlers:
         return {"outcome": {"outcome": "selected", "optionId": (ids or [chosen])[0]}}
 
     async def create_elicitation(self, message: str, mode: Any, **_: Any) -> Message:
-        """Fill in the form as the script says."""
-        schema = mode.model_dump(by_alias=True, exclude_none=True)["requestedSchema"]
-        self._editor.asked.append({"message": message, "schema": schema})
+        """Fill in a form, or look at a page, as the script says."""
+        told = mode.model_dump(mode="json", by_alias=True, exclude_none=True)
+        schema = told.pop("requestedSchema", {})
+        self._editor.asked.append({"message": message, "schema": schema, **told})
         answer = self._editor.next_answer()
         is_function = callable(answer)
         answer = await cast(Any, answer)(schema) if is_function else answer
-        if answer is None:
-            return {"action": "decline"}
-        return {"action": "accept", "content": dict.fromkeys(schema["properties"], answer)}
+        match answer:
+            case None:
+                return {"action": "decline"}
+            case {"action": str()}:
+                return cast("Message", answer)
+            case {**content}:
+                return {"action": "accept", "content": content}
+            case value:
+                content = dict.fromkeys(schema.get("properties", ()), value)
+                return {"action": "accept", "content": content}
+
+    async def complete_elicitation(self, **_: Any) -> None:
+        """Nothing: the wire has recorded it."""
 
     # files
 

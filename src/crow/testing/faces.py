@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from crow.testing.model import Line
 
 Message = dict[str, Any]
+NUMBERS: dict[str, Any] = {"integer": int, "number": float}
+"""What makes what is typed a number, by the type of a field."""
 OPTIONS = ("allow", "deny", "extensions")
 """What `configure` can say of a command, beside its settings."""
 
@@ -229,17 +231,37 @@ class EditorFace(Face):
         return await self.user.permission(self._session_id, request) or "cancelled"
 
     async def _form(self, schema: Message) -> Any:
-        """What the user fills into a form of one field."""
-        (field,) = schema["properties"].values()
-        text, default = self.editor.asked[-1]["message"], field.get("default")
-        match field:
-            case {"type": "boolean"}:
-                question = Question(text, "confirm", default=default)
-            case {"enum": choices}:
-                question = Question(text, "select", tuple(choices), default)
-            case _:
-                question = Question(text, "text", default=default)
-        return await self.user.ask(self._session_id, question)
+        """What the user fills into a form, field by field."""
+        said: Message = {}
+        fields: Message = schema["properties"]
+        for name, field in fields.items():
+            about = field.get("description") or field.get("title")
+            text = self.editor.asked[-1]["message"] if len(fields) == 1 else about or name
+            said[name] = await self._filled(text, field)
+        return {name: value for name, value in said.items() if value is not None} or None
+
+    async def _filled(self, text: str, field: Message) -> Any:
+        """A field's value; one that can have several has the one that the user chooses."""
+        choices, kind = labels_of(field), field["type"]
+        if kind == "boolean":
+            question = Question(text, "confirm", default=field.get("default"))
+        elif choices:
+            question = Question(text, "select", tuple(choices), field.get("default"))
+        else:
+            question = Question(text, "text", default=field.get("default"))
+        answer = await self.user.ask(self._session_id, question)
+        if answer is None or answer is question.default:
+            return answer
+        value = choices.get(answer, answer) if choices else NUMBERS.get(kind, type(answer))(answer)
+        return [value] if kind == "array" else value
+
+
+def labels_of(field: Message) -> Message:
+    """What can be chosen for a form's field, by what is shown of it."""
+    holder = field.get("items", field)
+    titled = [*holder.get("oneOf", ()), *holder.get("anyOf", ())]
+    labels = {each["title"]: each["const"] for each in titled}
+    return labels or {value: value for value in holder.get("enum", ())}
 
 
 class PipeFace(Face):

@@ -30,6 +30,7 @@ REQUESTS = {
     "session/update": "SessionNotification",
     "session/request_permission": "RequestPermissionRequest",
     "elicitation/create": "CreateFormSessionElicitationRequest",
+    "elicitation/complete": "CompleteElicitationNotification",
     "fs/read_text_file": "ReadTextFileRequest",
     "fs/write_text_file": "WriteTextFileRequest",
     "terminal/create": "CreateTerminalRequest",
@@ -73,6 +74,8 @@ class Version:
             name = self.requests.get(message["method"])
             if name is None and not message["method"].startswith("_"):
                 return f"the protocol has no method {message['method']!r}"
+            if as_object(message.get("params")).get("mode") == "url":
+                name = str(name).replace("Form", "Url")
             return self._mismatch(name, message.get("params"))
         if "error" in message:
             return _error_fault(message["error"])
@@ -115,9 +118,12 @@ V1 = Version(
 
 def as_update(message: Message) -> Message:
     """What a message tells of a session; nothing where it does not."""
-    params = cast("Message", message.get("params") or {})
-    update = params.get("update")
-    return cast("Message", update) if isinstance(update, dict) else {}
+    return as_object(as_object(message.get("params")).get("update"))
+
+
+def as_object(value: Any) -> Message:
+    """A value that should be an object; an empty one where it is none."""
+    return cast("Message", value) if isinstance(value, dict) else {}
 
 
 def _error_fault(error: Any) -> str | None:

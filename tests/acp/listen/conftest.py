@@ -20,6 +20,14 @@ LINE = re.compile(r"listening on (http://\S+)")
 FLOOD = """
 from pathlib import Path
 from crow.core.events import TextDelta
+from crow.events import Form
+
+async def before_run(ctx):
+    "Ask with a form, where there is a file of that name."
+    if Path(ctx.cwd, "form").exists():
+        schema = {"type": "object", "properties": {"size": {"type": "integer", "maximum": 9}}}
+        said = await ctx.ui.fill_in(Form("Which?", schema))
+        Path(ctx.cwd, "said").write_text(str(said and dict(said.content)))
 
 async def after_tool(ctx):
     "Say more than is kept for anybody, where there is a file of that name."

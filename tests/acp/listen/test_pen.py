@@ -138,6 +138,27 @@ async def test_who_has_the_pen_is_asked_and_a_question_follows_it(
         assert not (tmp_path / "test.txt").exists()
 
 
+@pytest.mark.parametrize(
+    ("answers", "heard"), [([{"size": 3}], "{'size': 3}"), (None, "None")], ids=["forms", "none"]
+)
+async def test_a_form_follows_the_pen_to_a_client_that_shows_forms_or_not(
+    server: Any, tmp_path: Path, answers: Any, heard: str
+) -> None:
+    (tmp_path / "form").touch()
+    holder = FakeEditor(answers=[{}], silent=["elicitation/create"])
+    watcher = FakeEditor(answers=answers)
+    async with holder.dialed(server.ws), watcher.dialed(server.http):
+        session = await holder.new_session(tmp_path)
+        await watcher.connection.load_session(str(tmp_path), session)
+        turn = asyncio.create_task(holder.prompt(session, "Hello"))
+        said = holder.wire.received
+        await holder.wire.until(lambda: any(m.get("method") == "elicitation/create" for m in said))
+        await watcher.wire.request("_session/take_pen", {"sessionId": session})
+        assert (await turn).stop_reason == "end_turn"
+    assert (tmp_path / "said").read_text() == heard
+    assert asked(watcher) == (1 if answers else 0)
+
+
 @pytest.mark.parametrize("scheme", ["http", "ws"])
 async def test_the_pen_of_who_leaves_goes_to_who_watches(
     server: Any, tmp_path: Path, scheme: str

@@ -61,6 +61,7 @@ LIBRARY = Version(
         "session/update": "UpdateSessionNotification",
         "session/request_permission": "RequestPermissionRequest",
         "elicitation/create": "CreateFormSessionElicitationRequest",
+        "elicitation/complete": "CompleteElicitationNotification",
         "$/cancel_request": "CancelRequestNotification",
     },
     frozenset(NEWER),
@@ -156,7 +157,8 @@ class Draft:
 
         self.wire = wire
         self.connection = ClientSideConnection(self, wire)
-        capabilities = {"elicitation": {"form": {}}} if self.answer is not None else {}
+        shown = {"elicitation": {"form": {}, "url": {}}}
+        capabilities = shown if self.answer is not None else {}
         try:
             self.greeting = await self.connection.initialize(
                 2,
@@ -286,8 +288,13 @@ class Draft:
 
     async def create_elicitation(self, message: str, **fields: Any) -> Message:
         """Fill in the form."""
-        self.asked.append({"message": message})
-        return {"action": "accept", "content": {"answer": self.answer}}
+        self.asked.append({"message": message, **fields})
+        is_whole = isinstance(self.answer, dict)
+        content = self.answer if is_whole else {"answer": self.answer}
+        return {"action": "accept", "content": content}
+
+    async def complete_elicitation(self, **_: Any) -> None:
+        """Nothing: the wire has recorded it."""
 
 
 def decoded(data: str) -> str:

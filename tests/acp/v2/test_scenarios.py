@@ -423,7 +423,7 @@ async def test_a_question_of_a_hooks_is_a_form_or_a_permission_without_a_subject
             assert client.asked[0]["title"] == "Really?"
             assert "subject" not in client.asked[0]
         else:
-            assert client.asked == [{"message": "Really?"}]
+            assert [each["message"] for each in client.asked] == ["Really?"]
 
 
 async def test_what_is_said_to_a_run_that_is_on_is_shown_where_it_stands(

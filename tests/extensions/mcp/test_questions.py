@@ -32,7 +32,7 @@ FORM = {
         "required": ["size", "spicy", "extras", "price"],
     },
 }
-ANSWERS = ["Answer", "Large", "Yes", "Leave it out", "egg, ham", "9.5", ""]
+ANSWERS = ["Answer", "Large", "Yes", "Leave it out", "egg", "ham", "9.5", ""]
 CONTENT = {"size": "l", "spicy": True, "extras": ["egg", "ham"], "price": 9.5, "note": "none"}
 
 
@@ -72,8 +72,9 @@ async def test_a_form_is_asked_field_by_field_once_the_user_agrees(asked: Asked)
         ("size", ("Small", "Large")),
         ("Spicy?", ("Yes", "No")),
         ("colour", ("Red", "Leave it out")),
-        ("extras (several, separated by commas)", ()),
-        ("price: At most", ()),
+        ("extras", ("egg", "ham", "That is all")),
+        ("extras (so far: egg)", ("ham", "That is all")),
+        ("price: At most (at most 10)", ()),
         ("note (default: none)", ()),
     ]
 
@@ -84,14 +85,38 @@ async def test_a_form_is_asked_field_by_field_once_the_user_agrees(asked: Asked)
         ([], "cancel"),
         (["Decline"], "decline"),
         (["Answer"], "cancel"),
-        (["Answer", "Large", "Yes", "Red", "egg", "11", "eleven", ""], "cancel"),
-        (["Answer", "Large", "Yes", "Red", "bread", "bread", "bread"], "cancel"),
+        (["Answer", "Large", "Yes", "Red", "That is all", "11", "eleven", ""], "cancel"),
+        (["Answer", "Large", "Yes", "Red", "egg", None], "cancel"),
     ],
 )
 async def test_nothing_is_accepted_that_nobody_has_accepted(
     asked: Asked, answers: list[str], action: str
 ):
     assert await asked(*answers) == {"action": action}
+
+
+async def test_a_field_is_asked_again_with_what_is_wrong_with_its_answer(asked: Asked):
+    said = ["Answer", "Large", "Yes", "Red", "That is all", "11", "eleven", "9", ""]
+    heard = await asked(*said)
+    assert heard["content"] == {**CONTENT, "colour": "#f00", "extras": [], "price": 9.0}
+    price = "price: At most (at most 10)"
+    assert [each.text for each in asked.client.questions if each.text.startswith(price)] == [
+        price,
+        f"{price}: 11.0 is greater than the maximum of 10",
+        f'{price}: "eleven" is not of type "number"',
+    ]
+
+
+async def test_what_several_can_be_said_of_without_choices_is_typed(asked: Asked):
+    fields = {"tags": {"type": "array", "items": {"type": "string"}, "maxItems": 2}}
+    schema = {"type": "object", "properties": fields, "required": ["tags"]}
+    form = {"mode": "form", "message": "Which?", "requestedSchema": schema}
+    assert await asked("Answer", "a,b,c", "a, b", form=form) == {
+        "action": "accept",
+        "content": {"tags": ["a", "b"]},
+    }
+    text = "tags (several, separated by commas, at most 2 of them)"
+    assert asked.client.questions[1].text == text
 
 
 async def test_a_question_without_fields_is_a_yes_or_no(asked: Asked):
@@ -210,3 +235,33 @@ async def test_a_hook_that_fails_has_changed_nothing_of_the_answer(asked: Asked)
         ctx.content["note"] = object()
 
     assert await asked(*ANSWERS, ElicitationResult=change) == {"action": "decline"}
+
+
+PAGE = {"mode": "url", "url": "https://example.org/a", "elicitationId": "1", "message": "Sign in"}
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("Accept", "; the user was shown which: call again once they are done there"),
+        ("Decline", ": the user did not"),
+    ],
+)
+async def test_pages_that_a_server_wants_visited_first_are_put_to_the_user(
+    opened: Open, raw: Raw, said: str, told: str
+):
+    client = Watcher(said, said)
+    server = raw(call="pages", pages=[PAGE, PAGE])
+    async with opened({"s": server}, call("mcp__s__echo"), "Done.", client=client) as it:
+        await it.prompt()
+        assert f"the MCP server 's' wants a page visited first{told}" in it.results[0]
+    text = 'The MCP server "s" asks: Sign in\nVisit https://example.org/a and say when it is done.'
+    assert [each.text for each in client.questions] == [text] * (2 if said == "Accept" else 1)
+
+
+@pytest.mark.parametrize("pages", [None, [], [{"mode": "url"}], ["page"]])
+async def test_pages_that_make_no_sense_are_a_refusal(opened: Open, raw: Raw, pages: Any):
+    server = raw(call="pages", pages=pages)
+    async with opened({"s": server}, call("mcp__s__echo"), "Done.", client=Watcher()) as it:
+        await it.prompt()
+        assert "refused: sign in first (error -32042)" in it.results[0]

@@ -17,9 +17,11 @@ from urllib.request import HTTPRedirectHandler, build_opener
 import pytest
 from tests.extensions.mcp.conftest import SERVERS, Open, Watcher
 
+from crow import Agent
 from crow.core.ports import Question
+from crow.extensions import McpHook
 from crow.project import state_directory
-from crow.testing import call
+from crow.testing import FakeEditor, ScriptedModel, call
 
 BROWSER = f"{sys.executable} {Path(__file__).with_name('browser.py')} %s"
 NEEDED = "it needs a sign-in: crow mcp login it"
@@ -288,3 +290,31 @@ def test_a_server_is_added_where_it_is_wanted(
     assert crow("add", "files", "ls", "-s", scope)[0] == 2
     assert crow("remove", "files")[0] == 0
     assert json.loads(path.read_text())["mcpServers"] == {}
+
+
+@pytest.mark.parametrize("wants", [True, False])
+async def test_in_an_editor_that_shows_pages_the_sign_in_is_one_until_it_is_done(
+    signed: Signed, tmp_path: Path, *, wants: bool
+) -> None:
+    going: list[asyncio.subprocess.Process] = []
+
+    async def visit(_: Any) -> Any:
+        url = str(editor.asked[-1]["url"])
+        if wants:
+            going.append(await asyncio.create_subprocess_exec(*BROWSER.replace("%s", url).split()))
+        return {} if wants else None
+
+    hook = McpHook({"it": {"url": signed.url}}, connect_timeout=50.0, wait=50.0)
+    editor = FakeEditor(answers=[visit], pages=True)
+    agent = Agent(llm=ScriptedModel("Hello."), hooks=[hook])
+    async with editor.connected(agent):
+        session = await editor.new_session(tmp_path)
+        await editor.prompt(session, "Hi")
+        await editor.prompt(session, "/mcp login it")
+        assert ("ready" if wants else "needs a sign-in") in editor.text()
+        (asked,) = editor.asked
+        ended = [m for m in editor.wire.received if m.get("method") == "elicitation/complete"]
+    assert asked["message"] == "The MCP server 'it' wants you to sign in."
+    done = [{"elicitationId": asked["elicitationId"]}] if wants else []
+    assert [each["params"] for each in ended] == done
+    assert [await each.wait() for each in going] == [0] * len(going)

@@ -161,8 +161,8 @@ async def test_questions_of_a_server_are_put_to_the_user(
         assert asked == [
             'The MCP server "full" asks: What shall it be?',
             "Dish",
-            "Plates",
-            "Plates",
+            "Plates (at least 1)",
+            'Plates (at least 1): "many" is not of type "integer"',
             "Name (default: nobody)",
             (
                 'The MCP server "full" asks: Please log in\n'

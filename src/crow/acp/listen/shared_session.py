@@ -24,9 +24,11 @@ from crow.core.events import (
     UsageReported,
     UserMessage,
 )
+from crow.core.form import LEFT
 
 if TYPE_CHECKING:
     from crow.acp.client import AcpClient
+    from crow.core.form import Filled, Form
     from crow.core.hooks.context import RunContext
     from crow.core.ports import Files, PermissionRequest, Question, Terminals
     from crow.core.session import Session
@@ -342,6 +344,15 @@ class SharedSession:
     async def ask(self, session_id: str, question: Question) -> Any:
         """Ask something else; the default where nobody comes."""
         return await self._asked(lambda editor: editor.ask(session_id, question), question.default)
+
+    async def fill_in(self, session_id: str, form: Form) -> Filled | None:
+        """Show a form, or a page; None where the client that is there shows none like it."""
+        return await self._asked(lambda editor: editor.fill_in(session_id, form), LEFT)
+
+    async def complete(self, session_id: str, page_id: str) -> None:
+        """The user is done with a page: tell whoever has shown it."""
+        for each in self._everybody():
+            await each.complete(session_id, page_id)
 
     async def _asked(self, put: Callable[[AcpClient], Awaitable[Any]], otherwise: Any) -> Any:
         """Put a question to one editor after another, until one of them stays to answer it."""

@@ -15,10 +15,14 @@ POLL = 0.5
 
 
 class Pulse:
-    """The signs of life of one call: its progress, and questions to the user."""
+    """The signs of life of one call: its progress, and questions to the user.
 
-    def __init__(self, limit: float) -> None:
+    ``call_id`` is the session's call that it is, empty where it is none.
+    """
+
+    def __init__(self, limit: float, call_id: str = "") -> None:
         self.limit = limit
+        self.call_id = call_id
         self._until = asyncio.get_running_loop().time() + limit
         self._text = ""
         self._news = asyncio.Event()
@@ -64,6 +68,12 @@ class Calls:
     def __init__(self) -> None:
         self._pulses: set[Pulse] = set()
         self._questions: set[asyncio.Task[Any]] = set()
+
+    @property
+    def only(self) -> str:
+        """The id of the call that a question belongs to; empty where that cannot be told."""
+        ids = [pulse.call_id for pulse in self._pulses]
+        return ids[0] if len(ids) == 1 else ""
 
     async def answer(
         self, asking: Coroutine[Any, Any, T], pulse: Pulse, ctx: ToolEnvironment | None

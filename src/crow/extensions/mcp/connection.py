@@ -22,12 +22,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from mcp.client.client import Client
 from mcp.client.session import ClientRequestContext
 from mcp.client.subscriptions import PromptsListChanged, ResourcesListChanged, ToolsListChanged
-from mcp.shared.exceptions import MCPError
+from mcp.shared.exceptions import MCPError, UrlElicitationRequiredError
 from mcp.types import (
     CONNECTION_CLOSED,
     CallToolResult,
     CreateMessageRequestParams,
     CreateMessageResult,
+    ElicitCompleteNotification,
     ElicitRequestFormParams,
     ElicitRequestParams,
     ElicitResult,
@@ -53,6 +54,7 @@ from crow.extensions.mcp.channel import channel_streams
 from crow.extensions.mcp.failure import (
     Failure,
     Gone,
+    PagesWanted,
     Refused,
     first_of,
     plain,
@@ -198,10 +200,29 @@ class ServerConnection:
             if is_closed or text == SESSION_GONE:
                 self.gone.set()
                 raise Gone(text) from None
+            if pages := _pages_of(error):
+                raise PagesWanted(text, pages) from None
             raise Refused(f"{text} (error {error.code})") from None
         except (ValueError, RuntimeError) as error:
             text = without_secrets(str(error))[:LONGEST]
             raise Refused(f"the server's answer is malformed: {text}") from None
+
+
+def _pages_of(error: MCPError) -> list[dict[str, Any]]:
+    """The pages that a server wants visited first; none for any other error."""
+    try:
+        wanted = UrlElicitationRequiredError.from_error(error.error).elicitations
+    except (ValueError, TypeError, AttributeError):  # of another code, or nonsense
+        return []
+    return [_asked_of(each) for each in wanted]
+
+
+def _asked_of(params: ElicitRequestParams) -> dict[str, Any]:
+    """A question as hooks and the user are put it."""
+    asked: dict[str, Any] = {"message": params.message, "mode": params.mode}
+    if isinstance(params, ElicitRequestFormParams):
+        return {**asked, "requested_schema": params.requested_schema}
+    return {**asked, "url": params.url, "elicitation_id": params.elicitation_id}
 
 
 async def _all(
@@ -331,7 +352,7 @@ async def _listen(link: ServerConnection, owner: Owner) -> None:
 
 
 class _Messages:
-    """Notes what has changed; the lists are read later, between two turns."""
+    """Notes what has changed, and passes on what is done; lists are read later, between turns."""
 
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
@@ -339,6 +360,8 @@ class _Messages:
     async def __call__(self, message: object) -> None:
         if type(message) in LISTS:
             self._owner.changed(LISTS[type(message)])
+        elif isinstance(message, ElicitCompleteNotification):
+            await self._owner.completed(message.params.elicitation_id)
 
 
 class _Elicitation:
@@ -350,12 +373,7 @@ class _Elicitation:
     async def __call__(
         self, context: ClientRequestContext, params: ElicitRequestParams
     ) -> ElicitResult:
-        asked: dict[str, Any] = {"message": params.message, "mode": params.mode}
-        if isinstance(params, ElicitRequestFormParams):
-            asked["requested_schema"] = params.requested_schema
-        else:
-            asked |= {"url": params.url, "elicitation_id": params.elicitation_id}
-        action, content = await self._owner.elicit(asked)
+        action, content = await self._owner.elicit(_asked_of(params))
         return ElicitResult.model_validate({"action": action, "content": content})
 
 

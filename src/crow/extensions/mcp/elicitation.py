@@ -1,14 +1,18 @@
 """Questions of servers to the user.
 
-A form is asked field by field; nothing is accepted that nobody has accepted.
+A form is asked as a whole where the client has forms, else field by field; nothing is accepted that
+nobody has accepted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, cast
+from uuid import uuid4
 
 from crow import Context
+from crow.events import Form
 from crow.extensions.mcp.events import (
     ELICITATION,
     RESULT,
@@ -17,17 +21,17 @@ from crow.extensions.mcp.events import (
     ElicitationResultContext,
 )
 from crow.extensions.mcp.failure import plain
-from crow.extensions.mcp.schema import compiled, mismatch
+from crow.extensions.mcp.fields import Field, judge_of, kept, tidied
 
 DECLINED: Answer = ("decline", None)
 CANCELLED: Answer = ("cancel", None)
-ACCEPT, ANSWER, DECLINE, LEAVE_OUT = "Accept", "Answer", "Decline", "Leave it out"
+ACCEPT, ANSWER, DECLINE = "Accept", "Answer", "Decline"
 MOST_FIELDS = 20
 ATTEMPTS = 3
 LONGEST = 1000
 
 
-async def elicit(ctx: Context, server: str, asked: Mapping[str, Any]) -> Answer:
+async def elicit(ctx: Context, server: str, asked: Mapping[str, Any], call_id: str = "") -> Answer:
     """Put a server's question to the hooks, and to the user where they leave it open."""
     hooks = ctx.agent.hooks
     asked = {**asked, "message": plain(str(asked["message"]))[:LONGEST]}
@@ -38,7 +42,7 @@ async def elicit(ctx: Context, server: str, asked: Mapping[str, Any]) -> Answer:
     elif ruling.answer is not None:
         answer = given(ruling.answer.value)
     else:
-        answer = await ask_user(question)
+        answer = await ask_user(question, call_id)
     result = ElicitationResultContext(ctx, server, asked, answer)
     ruling = await hooks[RESULT.name].fire(result)
     if ruling.refused:
@@ -60,16 +64,17 @@ def given(value: object) -> Answer:
     return DECLINED
 
 
-async def ask_user(ctx: ElicitationContext) -> Answer:
+async def ask_user(ctx: ElicitationContext, call_id: str = "") -> Answer:
     """Ask whoever is at the other end; ``cancel`` where nobody answers."""
     kind = "elicitation_url_dialog" if ctx.mode == "url" else "elicitation_dialog"
     await ctx.agent.notify(ctx.session, kind, ctx.message)
     intro = f'The MCP server "{ctx.mcp_server_name}" asks: {ctx.message}'
     if ctx.mode == "url":
-        return await _consent(
-            ctx, f"{intro}\nVisit {plain(ctx.url or '')} and say when it is done."
-        )
-    fields = cast("dict[str, Any]", ctx.requested_schema.get("properties") or {})
+        return await _visit(ctx, intro, call_id)
+    schema = tidied(ctx.requested_schema)
+    if (answer := await _as_a_whole(ctx, Form(intro, schema, call_id=call_id))) is not None:
+        return answer
+    fields: dict[str, Any] = schema["properties"]
     if not fields:
         return await _consent(ctx, intro)
     if len(fields) > MOST_FIELDS:
@@ -77,7 +82,45 @@ async def ask_user(ctx: ElicitationContext) -> Answer:
     chosen = await ctx.ui.select(intro, (ANSWER, DECLINE))
     if chosen != ANSWER:
         return DECLINED if chosen == DECLINE else CANCELLED
-    return await _filled_in(ctx, fields)
+    return await _filled_in(ctx, schema)
+
+
+async def _visit(ctx: ElicitationContext, intro: str, call_id: str) -> Answer:
+    """Have the user visit a page: their client leads there, or they are told where it is."""
+    url = plain(ctx.url or "")
+    page_id = page_of(ctx, ctx.mcp_server_name, ctx.elicitation_id or uuid4().hex)
+    said = await ctx.ui.fill_in(Form(intro, url=url, page_id=page_id, call_id=call_id))
+    if said is None:
+        return await _consent(ctx, f"{intro}\nVisit {url} and say when it is done.")
+    return said.action, None
+
+
+def page_of(ctx: Context, server: str, elicitation_id: str) -> str:
+    """The id of a page that a server has the user visit: theirs are unique to each server alone."""
+    return f"{ctx.session.id}.{server}.{elicitation_id}"
+
+
+async def _as_a_whole(ctx: ElicitationContext, form: Form) -> Answer | None:
+    """What was filled in; None where the client shows no such form."""
+    try:
+        judge = judge_of(ctx.requested_schema)
+    except ValueError as error:
+        await ctx.ui.notify(f"{ctx.mcp_server_name!r} asks with a schema that is none: {error}")
+        return CANCELLED
+    wrong: str | None = ""
+    for _ in range(ATTEMPTS):
+        text = f"{form.text}\n\nThat did not fit: {wrong}" if wrong else form.text
+        said = await ctx.ui.fill_in(replace(form, text=text))
+        if said is None:
+            return None
+        if said.action != "accept":
+            return said.action, None
+        content = kept({**form.schema}, said.content)
+        wrong = judge(content)
+        if wrong is None:
+            return "accept", content
+    await ctx.ui.notify(f"What was answered {ctx.mcp_server_name!r} did not fit: {wrong}")
+    return CANCELLED
 
 
 async def _consent(ctx: ElicitationContext, text: str) -> Answer:
@@ -88,84 +131,18 @@ async def _consent(ctx: ElicitationContext, text: str) -> Answer:
     return ("accept", content) if chosen == ACCEPT else DECLINED
 
 
-async def _filled_in(ctx: ElicitationContext, fields: Mapping[str, Any]) -> Answer:
-    required = cast("Sequence[str]", ctx.requested_schema.get("required") or ())
+async def _filled_in(ctx: ElicitationContext, schema: Mapping[str, Any]) -> Answer:
     content: dict[str, Any] = {}
-    for name, field in fields.items():
-        schema = cast("dict[str, Any]", field) if isinstance(field, dict) else {}
-        asking = Field(name, schema, name in required)
+    for name, field in schema["properties"].items():
+        asking = Field(name, field, name in (schema.get("required") or ()))
+        wrong: str | None = ""
         for _ in range(ATTEMPTS):
-            answer = await asking.ask(ctx)
-            if asking.accepts(answer):
+            answer = await asking.ask(ctx, wrong or "")
+            wrong = asking.fault(answer)
+            if wrong is None:
                 break
         else:
             return CANCELLED
         if answer is not None:
             content[name] = answer
     return "accept", content
-
-
-class Field:
-    """One field of a form."""
-
-    def __init__(self, name: str, schema: dict[str, Any], required: bool) -> None:
-        self.name = name
-        self.schema = schema
-        self.required = required
-
-    async def ask(self, ctx: Context) -> Any:
-        """The user's answer, converted; None where there is none."""
-        choices = self.choices()
-        if not choices:
-            return self._converted(await ctx.ui.ask(self.text()))
-        may_leave_out = not self.required or "default" in self.schema
-        labels = [*choices, LEAVE_OUT] if may_leave_out else list(choices)
-        chosen = await ctx.ui.select(self.text(), labels)
-        return choices.get(chosen or "", self.schema.get("default") if chosen else None)
-
-    def choices(self) -> dict[str, Any]:
-        """What can be chosen, by label; nothing where it is a text or a number."""
-        if self.schema.get("type") == "boolean":
-            return {"Yes": True, "No": False}
-        values = cast("list[object]", self.schema.get("enum") or [])
-        names = cast("list[object]", self.schema.get("enumNames") or values)
-        if len(names) != len(values):
-            names = values
-        choices = {plain(str(name)): value for name, value in zip(names, values, strict=True)}
-        for each in cast("list[Any]", self.schema.get("oneOf") or []):
-            if isinstance(each, dict) and "const" in each:
-                told = cast("dict[str, Any]", each)
-                choices[plain(str(told.get("title", told["const"])))] = told["const"]
-        return choices
-
-    def text(self) -> str:
-        """The question."""
-        title = plain(str(self.schema.get("title") or self.name))
-        about = plain(str(self.schema.get("description") or ""))[:LONGEST]
-        default = f" (default: {self.schema['default']})" if "default" in self.schema else ""
-        kind = self.schema.get("type")
-        many = " (several, separated by commas)" if kind == "array" else ""
-        return f"{title}{': ' if about else ''}{about}{many}{default}"
-
-    def accepts(self, answer: Any) -> bool:
-        """True where the answer is what the server's schema wants."""
-        if answer is None:
-            return not self.required
-        whole = {"type": "object", "properties": {self.name: self.schema}}
-        try:
-            return mismatch(compiled(whole), {self.name: answer}) is None
-        except ValueError:
-            return False
-
-    def _converted(self, text: str) -> Any:
-        kind = self.schema.get("type")
-        if not text.strip():
-            return self.schema.get("default")
-        if kind == "array":
-            return [part.strip() for part in text.split(",")]
-        if kind not in ("integer", "number"):
-            return text
-        try:
-            return int(text) if kind == "integer" else float(text)
-        except ValueError:
-            return text

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Iterator
-from typing import cast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
 
 KEPT = 4096
 LINES = 8
@@ -15,6 +15,14 @@ _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u
 
 class Refused(Exception):  # noqa: N818 - what it is to whoever asked
     """A server answered with an error, or with nonsense."""
+
+
+class PagesWanted(Refused):
+    """A server does nothing before its user has visited ``pages``, questions in ``url`` mode."""
+
+    def __init__(self, text: str, pages: Sequence[Mapping[str, Any]]) -> None:
+        super().__init__(text)
+        self.pages = pages
 
 
 class Gone(Exception):  # noqa: N818

@@ -59,6 +59,10 @@ class Owner(Protocol):
         """Ask the user: ``accept``, ``decline`` or ``cancel``, and the content."""
         ...
 
+    async def completed(self, elicitation_id: str) -> None:
+        """The user is done with a page."""
+        ...
+
     async def sample(self, wish: dict[str, Any]) -> dict[str, Any]:
         """Ask the model, if the user wants that. Raises `Refused`."""
         ...

@@ -137,11 +137,14 @@ def _fault_of_meaning(schema: dict[str, Any]) -> str | None:
     return None
 
 
-def compiled(schema: dict[str, Any]) -> Validator:
-    """A validator that fetches nothing. Raises ``ValueError`` for a schema that is none."""
+def compiled(schema: dict[str, Any], *, formats: bool = False) -> Validator:
+    """A validator that fetches nothing. Raises ``ValueError`` for a schema that is none.
+
+    ``formats`` of texts are held against what they name, or no more than told.
+    """
     import jsonschema_rs
 
-    return jsonschema_rs.validator_for(schema, offline=True)
+    return jsonschema_rs.validator_for(schema, offline=True, validate_formats=formats or None)
 
 
 def mismatch(validator: Validator, args: dict[str, Any]) -> str | None:

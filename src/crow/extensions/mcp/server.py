@@ -6,12 +6,14 @@ import asyncio
 import logging
 import re
 from collections import deque
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from uuid import uuid4
 
 from crow import Context, ToolEnvironment
+from crow.events import Form
 from crow.extensions.mcp.auth.browser import open_page
 from crow.extensions.mcp.auth.browser_sign_in import BrowserSignIn
 from crow.extensions.mcp.auth.credential_store import CredentialStore
@@ -20,8 +22,15 @@ from crow.extensions.mcp.auth.sign_in import SignIn, SignInNeeded, needed
 from crow.extensions.mcp.call_timeout import Calls, Pulse
 from crow.extensions.mcp.definitions import Definitions
 from crow.extensions.mcp.description import Description
-from crow.extensions.mcp.elicitation import elicit
-from crow.extensions.mcp.failure import Failure, Gone, Refused, plain, reason_of
+from crow.extensions.mcp.elicitation import elicit, page_of
+from crow.extensions.mcp.failure import (
+    Failure,
+    Gone,
+    PagesWanted,
+    Refused,
+    plain,
+    reason_of,
+)
 from crow.extensions.mcp.limits import LINES, Limits
 from crow.extensions.mcp.tool import McpTool
 from crow.keys import PROGRAMS
@@ -242,7 +251,8 @@ class Server:
     async def call(self, tool: str, args: dict[str, Any], ctx: ToolEnvironment) -> CallToolResult:
         """Call a tool by its raw name. Like all that follows it raises `Gone` and `Refused`."""
         link = await self._connected()
-        pulse = Pulse(self.limits.call)
+        is_own = ctx.session_id == self._ctx.session.id
+        pulse = Pulse(self.limits.call, ctx.call.id if is_own else "")
         calling = link.call(tool, args, pulse, getattr(ctx, "trace_context", {}))
         return await self._answer(calling, pulse, ctx)
 
@@ -287,8 +297,19 @@ class Server:
             raise Gone(f"the MCP server {self.name!r} {text}") from None
         except Gone as error:
             raise Gone(await self._obituary(str(error))) from None
+        except PagesWanted as error:
+            raise Refused(await self._led(error.pages, pulse.call_id)) from None
         except Refused as error:
             raise Refused(f"the MCP server {self.name!r} refused: {error}") from None
+
+    async def _led(self, pages: Sequence[Mapping[str, Any]], call_id: str) -> str:
+        """Have the user visit pages before anything is done; what is told of that."""
+        for page in pages:
+            action, _ = await elicit(self._ctx, self.name, page, call_id)
+            if action != "accept":
+                return f"the MCP server {self.name!r} wants a page visited first: the user did not"
+        done = "the user was shown which: call again once they are done there"
+        return f"the MCP server {self.name!r} wants a page visited first; {done}"
 
     async def _obituary(self, reason: str) -> str:
         """Why a call under way has failed; what the server left behind is known a moment later."""
@@ -330,9 +351,16 @@ class Server:
 
     async def elicit(self, params: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:
         """Ask the user; given up with the last call that could have led to the question."""
-        question = asyncio.ensure_future(elicit(self._ctx, self.name, params))
+        asking = elicit(self._ctx, self.name, params, self._calls.only)
+        question = asyncio.ensure_future(asking)
         await self._calls.wait(question)
         return ("cancel", None) if question.cancelled() else question.result()
+
+    async def completed(self, elicitation_id: str) -> None:
+        """The user is done with a page that it has wanted them to visit."""
+        text = f"{self.name}: what was to be done in the browser is done"
+        await self._ctx.agent.notify(self._ctx.session, "elicitation_complete", text)
+        await self._ctx.ui.complete(page_of(self._ctx, self.name, elicitation_id))
 
     async def sample(self, wish: dict[str, Any]) -> dict[str, Any]:
         """Ask the model, if the user wants that; given up like a question. Raises `Refused`."""
@@ -375,7 +403,16 @@ class Server:
 
     async def _sign_in(self, url: str, listener: Listener) -> None:
         ui = self._ctx.ui
-        text = f"The MCP server {self.name!r} wants you to sign in. The page is:\n{url}"
+        text = f"The MCP server {self.name!r} wants you to sign in."
+        page_id = page_of(self._ctx, self.name, uuid4().hex)
+        page = Form(text, url=url, page_id=page_id, call_id=self._calls.only)
+        if (said := await ui.fill_in(page)) is not None:
+            if said.action != "accept":
+                raise SignInNeeded(needed(self.name))
+            await asyncio.wait({listener.arrived})
+            await ui.complete(page_id)
+            return
+        text = f"{text} The page is:\n{url}"
         if await ui.select(text, (OPEN, LATER), url=url) != OPEN:
             raise SignInNeeded(needed(self.name))
         opens = getattr(self._ctx.client, "opens_pages", None)

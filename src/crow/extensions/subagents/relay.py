@@ -14,7 +14,7 @@ from crow.events import Notice, Retrying, ToolEnded, ToolPending, ToolProgress, 
 
 if TYPE_CHECKING:
     from crow import ToolContext
-    from crow.events import Event, PermissionRequest, Question
+    from crow.events import Event, Filled, Form, PermissionRequest, Question
     from crow.tools import Diff
 
 WIDTH = 160
@@ -117,6 +117,20 @@ class Relay:
             return question.default
         async with self.turn:
             return await self.client.ask(session_id, question)
+
+    async def fill_in(self, session_id: str, form: Form) -> Filled | None:
+        """Show the user a form; None where their client shows none."""
+        fill_in = getattr(self.client, "fill_in", None)
+        if fill_in is None or self.is_left:
+            return None
+        async with self.turn:
+            return await fill_in(session_id, form)
+
+    async def complete(self, session_id: str, page_id: str) -> None:
+        """The user is done with a page."""
+        tell = getattr(self.client, "complete", None)
+        if tell is not None:
+            await tell(session_id, page_id)
 
 
 def in_a_line(text: str) -> str:

@@ -174,6 +174,8 @@ async def order(answer: Annotated[ElicitationResult[Order], Resolve(ask_for_orde
 async def visit(ctx: Context) -> str:
     """Send the user to a page."""
     answer = await ctx.elicit_url("Please log in", "https://example.org/login", "one")
+    if ERA == "old":
+        await ctx.session.send_elicit_complete("one")
     return answer.action
 
 

@@ -157,9 +157,17 @@ def ask(request: dict[str, Any]) -> None:
     send({"id": f"q{len(WAITING)}", "method": method, "params": SPEC["ask"]})
 
 
+def want_pages(request: dict[str, Any]) -> None:
+    """Do nothing before the user has visited pages."""
+    refuse(request, -32042, "sign in first", {"elicitations": SPEC["pages"]})
+
+
 def heard(response: dict[str, Any]) -> None:
     """The user has answered."""
     trace(f"heard {json.dumps(response.get('result', response.get('error')))}")
+    if SPEC.get("complete"):
+        done = {"elicitationId": SPEC["complete"]}
+        send({"method": "notifications/elicitation/complete", "params": done})
     if WAITING:
         reply(WAITING.pop(), text(json.dumps(response.get("result", response.get("error")))))
 
@@ -190,6 +198,7 @@ BEHAVIOURS: dict[str, Callable[[dict[str, Any]], None]] = {
     "inject": lambda request: reply(request, text(INJECTION)),
     "refuse": lambda request: refuse(request, -32602, "there is no such tool \x1b[31m"),
     "change": change,
+    "pages": want_pages,
     "ask": ask,
     "env": lambda request: reply(request, text(json.dumps({**os.environ, "CWD": str(Path.cwd())}))),
 }

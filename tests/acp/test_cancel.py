@@ -14,7 +14,9 @@ from crow import Agent, tool
 from crow.core.events import CallDelta, Retrying
 from crow.core.hooks.contexts import TurnContext
 from crow.core.ports import Completion, Request, ToolEnvironment
-from crow.testing import FakeEditor, ScriptedModel, call, delay, text
+from crow.llm import ChatCompletions
+from crow.testing import Endpoint, FakeEditor, ScriptedModel, call, delay, text
+from crow.testing.endpoint import END, begin, delta, event, piece
 
 FOREVER = 3600
 PATIENCE = 30
@@ -61,6 +63,24 @@ async def test_in_the_middle_of_a_text(tmp_path: Path) -> None:
         await cancelled(editor, session, turn)
     kept = [m["content"] for m in model.asked[-1]["messages"] if m["role"] == "assistant"]
     assert kept == ["half a "]
+
+
+@pytest.mark.rule("a cancel always works", "cancel that always works")
+async def test_while_more_is_said_at_once_than_can_be_shown(tmp_path: Path) -> None:
+    """All of it is there when the first piece is seen, and the rest is not worked on any more."""
+    said, many = event(delta(content="w ")), 6000
+    editor = FakeEditor()
+    async with Endpoint() as endpoint:
+        endpoint.play([begin(), piece(said * many + event(delta(finish="stop"))), END])
+        endpoint.play([begin(), piece(event(delta(content="ok", finish="stop"))), END])
+        llm = ChatCompletions("m-1", endpoint.url, "k")
+        async with editor.connected(Agent(llm=llm)):
+            session = await editor.new_session(tmp_path)
+            turn = asyncio.create_task(editor.prompt(session, "Go"))
+            await editor.saw("agent_message_chunk")
+            await cancelled(editor, session, turn)
+            assert len(editor.text()) < len("w ") * many
+        await llm.aclose()
 
 
 class Stalling:

@@ -19,12 +19,15 @@ from crow.llm.http import Retries, Timeouts
 from crow.llm.http.encoding import ids_in
 from crow.llm.http.faults import Redactor, error_of_event, error_of_response, named_error
 from crow.llm.http.form import Form, Forms, images_in
+from crow.llm.http.pace import Pace
 from crow.llm.http.retry import Batch, Clock, repeat
 from crow.llm.http.splice import Shown
 from crow.llm.http.text import clean_value, is_object
 from crow.llm.objects import as_event, chunks_of, hang_up
 
 MAX_OUTPUT = 8 * 1024 * 1024
+PIECE = 160
+"""Bytes of a chunk, about; the client knows, and does not say."""
 NETWORK = frozenset({"APIConnectionError", "NetworkError", "ProtocolError", "TransportError"})
 
 
@@ -97,6 +100,7 @@ class ClientModel:
         chunks = chunks_of(answer)
         known = partial(ids_in, request.messages)
         reply = Reply(known, request.message_id, self._max_output, shown, form.origin)
+        pace = Pace()
         try:
             while not reply.overflowed:
                 deltas: list[Delta] = []
@@ -105,6 +109,8 @@ class ClientModel:
                 if deltas:
                     clock.progress()
                     yield shown.filter(deltas)
+                if pace.is_up(PIECE):
+                    await pace.turn(0)
             yield [*shown.filter(_ending(reply)), *shown.ending(request.message_id)]
         except ModelError:
             reply.remember(shown)

@@ -28,6 +28,8 @@ Receive = Callable[[], Awaitable[Message | None]]
 UPDATE = "session/update"
 CANCEL = "$/cancel_request"
 PROGRESS = {"sessionUpdate", "toolCallId", "content"}
+SHOWING = ("session/load", "session/resume")
+"""Requests that change nothing, and whose answer is of use only to somebody who stays."""
 CHUNKS = ("agent_message_chunk", "agent_thought_chunk")
 logger = logging.getLogger(__name__)
 
@@ -93,6 +95,7 @@ class Connection:
         if "id" in message:
             request_id = message["id"]
             task = self._begin(methods.answer(method, params), partial(self._reply, request_id))
+            task.set_name(method)
             self._answering[request_id] = task
             return task
         if method == CANCEL:
@@ -102,8 +105,11 @@ class Connection:
         return None
 
     def hang_up(self) -> None:
-        """Ask nothing more: the client is gone, and whoever waits for it is told so."""
+        """Ask and show nothing more: the client is gone, and whoever waits for it is told so."""
         self._is_over = True
+        for task in self.tasks:
+            if task.get_name() in SHOWING:
+                task.cancel()
         while self._asked:
             _number, waiting = self._asked.popitem()
             if not waiting.done():

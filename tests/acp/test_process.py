@@ -186,12 +186,16 @@ def test_an_end_of_input_before_anything_else_is_an_end(command: Any) -> None:
 
 
 def test_what_was_asked_before_the_end_of_input_is_answered(command: Any, tmp_path: Path) -> None:
-    asked = HELLO + line("session/new", 1, cwd=str(tmp_path)) + b"garbage"
+    place = {"cwd": str(tmp_path), "mcpServers": []}
+    opening = line("session/new", 1, **place) + line("session/load", 2, sessionId="s", **place)
+    asked = HELLO + opening + line("session/nonsense", 3) + b"garbage"
     ended = converse(command(""), asked)
     assert ended.returncode == 0
     by_id = {message["id"]: message for message in answers(ended.stdout)}
     assert by_id[0]["result"]["protocolVersion"] == 1
-    assert by_id[1]["result"]["sessionId"]
+    assert "result" in by_id[1] or by_id[1]["error"]["code"] == -32800
+    assert by_id[2]["error"]["code"] in (-32601, -32800)
+    assert by_id[3]["error"]["code"] == -32601
     assert by_id[None]["error"]["code"] == -32700
     assert b"Traceback" not in ended.stderr
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -157,6 +158,47 @@ async def test_while_a_command_runs(tmp_path: Path) -> None:
         said = [each["content"]["text"] for each in editor.cards()[0]["content"]]
         assert said == ["```\non\n```", "cancelled by the user"]
     assert gone.exists()
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.rule("a cancel always works", "cancel that always works")
+async def test_a_command_that_ignores_it_holds_up_the_next_prompt_and_not_the_answer(
+    tmp_path: Path,
+) -> None:
+    seen: list[tuple[str, bool]] = []
+    stubborn = "trap '' TERM; echo $$ > pid; echo on; while :; do sleep 60; done"
+
+    class Witness:
+        def look(self, when: str) -> None:
+            pid = tmp_path / "pid"
+            seen.append((when, pid.exists() and is_alive(int(pid.read_text()))))
+
+        def before_llm_request(self) -> None:
+            self.look("asked")
+
+        def after_tool(self) -> None:
+            self.look("settled")
+
+        def after_run(self) -> None:
+            self.look("over")
+
+    editor, model = FakeEditor(), ScriptedModel(call("Bash", command=stubborn), "again")
+    async with editor.connected(Agent(llm=model, hooks=[Witness()])):
+        session = await editor.new_session(tmp_path)
+        turn = asyncio.create_task(editor.prompt(session, "Go"))
+        shown = [{"type": "content", "content": {"type": "text", "text": "```\non\n```"}}]
+        await editor.saw("tool_call_update", content=shown)
+        await cancelled(editor, session, turn)
+    asked = ("asked", False)
+    assert seen == [asked, ("settled", True), ("over", False), asked, ("over", False)]
 
 
 async def test_while_a_hook_runs(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,9 @@ from crow import Agent, tool
 from crow.core.events import CallDelta, Retrying
 from crow.core.hooks.contexts import TurnContext
 from crow.core.ports import Completion, Request, ToolEnvironment
-from crow.testing import FakeEditor, ScriptedModel, call, delay, text
+from crow.llm import ChatCompletions
+from crow.testing import Endpoint, FakeEditor, ScriptedModel, call, delay, text
+from crow.testing.endpoint import END, begin, delta, event, piece
 
 FOREVER = 3600
 PATIENCE = 30
@@ -61,6 +64,24 @@ async def test_in_the_middle_of_a_text(tmp_path: Path) -> None:
         await cancelled(editor, session, turn)
     kept = [m["content"] for m in model.asked[-1]["messages"] if m["role"] == "assistant"]
     assert kept == ["half a "]
+
+
+@pytest.mark.rule("a cancel always works", "cancel that always works")
+async def test_while_more_is_said_at_once_than_can_be_shown(tmp_path: Path) -> None:
+    """All of it is there when the first piece is seen, and the rest is not worked on any more."""
+    said, many = event(delta(content="w ")), 6000
+    editor = FakeEditor()
+    async with Endpoint() as endpoint:
+        endpoint.play([begin(), piece(said * many + event(delta(finish="stop"))), END])
+        endpoint.play([begin(), piece(event(delta(content="ok", finish="stop"))), END])
+        llm = ChatCompletions("m-1", endpoint.url, "k")
+        async with editor.connected(Agent(llm=llm)):
+            session = await editor.new_session(tmp_path)
+            turn = asyncio.create_task(editor.prompt(session, "Go"))
+            await editor.saw("agent_message_chunk")
+            await cancelled(editor, session, turn)
+            assert len(editor.text()) < len("w ") * many
+        await llm.aclose()
 
 
 class Stalling:
@@ -137,6 +158,47 @@ async def test_while_a_command_runs(tmp_path: Path) -> None:
         said = [each["content"]["text"] for each in editor.cards()[0]["content"]]
         assert said == ["```\non\n```", "cancelled by the user"]
     assert gone.exists()
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.rule("a cancel always works", "cancel that always works")
+async def test_a_command_that_ignores_it_holds_up_the_next_prompt_and_not_the_answer(
+    tmp_path: Path,
+) -> None:
+    seen: list[tuple[str, bool]] = []
+    stubborn = "trap '' TERM; echo $$ > pid; echo on; while :; do sleep 60; done"
+
+    class Witness:
+        def look(self, when: str) -> None:
+            pid = tmp_path / "pid"
+            seen.append((when, pid.exists() and is_alive(int(pid.read_text()))))
+
+        def before_llm_request(self) -> None:
+            self.look("asked")
+
+        def after_tool(self) -> None:
+            self.look("settled")
+
+        def after_run(self) -> None:
+            self.look("over")
+
+    editor, model = FakeEditor(), ScriptedModel(call("Bash", command=stubborn), "again")
+    async with editor.connected(Agent(llm=model, hooks=[Witness()])):
+        session = await editor.new_session(tmp_path)
+        turn = asyncio.create_task(editor.prompt(session, "Go"))
+        shown = [{"type": "content", "content": {"type": "text", "text": "```\non\n```"}}]
+        await editor.saw("tool_call_update", content=shown)
+        await cancelled(editor, session, turn)
+    asked = ("asked", False)
+    assert seen == [asked, ("settled", True), ("over", False), asked, ("over", False)]
 
 
 async def test_while_a_hook_runs(tmp_path: Path) -> None:

@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 from tests.processes import is_alive, until
 
-from crow.testing import FakeEditor
+from crow import Agent
+from crow.extensions.persistence import PersistenceHook
+from crow.testing import FakeEditor, ScriptedModel
 
 AGENT = """
 import asyncio, os, subprocess, sys, threading, time
@@ -169,12 +171,16 @@ def test_an_end_of_input_before_anything_else_is_an_end(command: Any) -> None:
 
 
 def test_what_was_asked_before_the_end_of_input_is_answered(command: Any, tmp_path: Path) -> None:
-    asked = HELLO + line("session/new", 1, cwd=str(tmp_path)) + b"garbage"
+    place = {"cwd": str(tmp_path), "mcpServers": []}
+    opening = line("session/new", 1, **place) + line("session/load", 2, sessionId="s", **place)
+    asked = HELLO + opening + line("session/nonsense", 3) + b"garbage"
     ended = converse(command(""), asked)
     assert ended.returncode == 0
     by_id = {message["id"]: message for message in answers(ended.stdout)}
     assert by_id[0]["result"]["protocolVersion"] == 1
-    assert by_id[1]["result"]["sessionId"]
+    assert "result" in by_id[1] or by_id[1]["error"]["code"] == -32800
+    assert by_id[2]["error"]["code"] in (-32601, -32800)
+    assert by_id[3]["error"]["code"] == -32601
     assert by_id[None]["error"]["code"] == -32700
     assert b"Traceback" not in ended.stderr
 
@@ -194,6 +200,39 @@ def test_a_client_that_greets_and_leaves_need_not_wait_for_the_agent(command: An
     assert ended.returncode == 0
     assert [message["id"] for message in answers(ended.stdout)] == [0]
     assert ended.stderr == b""
+
+
+STORED = """
+from crow.extensions.persistence import PersistenceHook
+stored = Agent(llm=ScriptedModel(), hooks=[PersistenceHook(HERE / "crow.db")])
+asyncio.run(run_agent(stored))
+"""
+
+
+async def test_what_nobody_will_see_is_not_shown_to_its_end(command: Any, tmp_path: Path) -> None:
+    """A client leaves while a long conversation is loaded: the request is answered, as cancelled."""
+    long = ["x" * 200_000] * 40
+    agent = Agent(llm=ScriptedModel(*long), hooks=[PersistenceHook(tmp_path / "crow.db")])
+    async with agent:
+        session = (await agent.run("Go", cwd=tmp_path)).session
+        for _ in long[1:]:
+            await agent.run("Go on", session=session)
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        *command("", STORED), stdin=pipe, stdout=pipe, limit=2**20
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    place = {"cwd": str(tmp_path), "mcpServers": []}
+    process.stdin.write(HELLO + line("session/load", 1, sessionId=session.id, **place))
+    while b"session/update" not in (said := await process.stdout.readline()):
+        assert said
+    process.stdin.close()
+    *shown, last = answers(await process.stdout.read())
+    await Running(process).left()
+    assert process.returncode == 0
+    assert last["error"]["code"] == -32800
+    assert sum(len(json.dumps(each)) for each in shown) < sum(map(len, long)) / 2
 
 
 class Running:

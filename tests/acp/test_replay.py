@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from crow import Agent, Answer, Ask, Command, ModelError
 from crow.core.errors import SessionError
 from crow.core.messages import Message
 from crow.core.session import Session, SessionInfo
+from crow.core.tools import ToolKind
 from crow.extensions.persistence import PersistenceHook
 from crow.testing import FakeEditor, ScriptedModel, call, text
 
@@ -102,6 +104,54 @@ async def test_a_call_that_was_lost_before_it_began_is_told_like_any_other(tmp_p
         (card,) = later.cards()
     assert (card["title"], card["kind"]) == ("touch a", "execute")
     assert card["status"] == "failed"
+
+
+class Described:
+    """A tool that knows in which turn of the loop somebody wanted to know what a call is."""
+
+    name = description = "described"
+    kind: ToolKind = "other"
+
+    def __init__(self) -> None:
+        self.parameters = {"type": "object"}
+        self.turn = 0
+        self.asked: list[int] = []
+
+    async def tick(self) -> None:
+        while True:
+            self.turn += 1
+            await asyncio.sleep(0)
+
+    def title(self, args: dict[str, Any]) -> str:
+        self.asked.append(self.turn)
+        return self.name
+
+    def locations(self, args: dict[str, Any], cwd: str) -> tuple[()]:
+        return ()
+
+    async def run(self, args: dict[str, Any], ctx: Any) -> str:
+        return ""
+
+
+async def test_a_long_conversation_is_told_in_many_turns_of_the_loop(tmp_path: Path) -> None:
+    """Others have something to say, too."""
+    shelf, described, many = Shelf(), Described(), 200
+    function = {"name": described.name, "arguments": "{}"}
+    calls: Any = [{"id": f"c{n}", "type": "function", "function": function} for n in range(many)]
+    asked: Message = {"role": "assistant", "content": "", "tool_calls": calls}
+    answers: list[Any] = [
+        {"role": "tool", "tool_call_id": each["id"], "content": "x"} for each in calls
+    ]
+    shelf.histories["long"] = [{"role": "user", "content": "Go"}, asked, *answers]
+    editor = FakeEditor()
+    agent = Agent(llm=ScriptedModel(), hooks=[shelf], tools=[described])
+    async with editor.connected(agent):
+        ticking = asyncio.create_task(described.tick())
+        await editor.connection.load_session(str(tmp_path), "long")
+        ticking.cancel()
+        assert len(editor.cards()) == many
+    told = Counter(described.asked[-many:])
+    assert max(told.values()) <= 32
 
 
 async def test_a_store_that_refuses_is_heard(tmp_path: Path) -> None:

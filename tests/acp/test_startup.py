@@ -158,6 +158,46 @@ async def test_initialize_needs_no_event_loop_and_no_database(
         await process.end()
 
 
+@pytest.mark.rule("a quick start", "a cancel always works")
+async def test_a_request_that_nobody_has_begun_with_is_taken_back_at_once(
+    tmp_path: Path, env: dict[str, str]
+) -> None:
+    """Before there is an event loop; what was asked beside it is answered later."""
+    process = Process(tmp_path, ["asyncio"])
+    await process.start(env=env)
+    try:
+        listing = {"id": 2, "method": "session/list", "params": {}}
+        process.write(HELLO, opening(tmp_path), listing)
+        process.write({"method": "$/cancel_request", "params": {"requestId": 1}})
+        told = await process.said(lambda message: message.get("id") == 1)
+        assert told["error"]["code"] == -32800
+        process.gate.touch()
+        assert await process.answer(2) == {"sessions": []}
+        await process.left()
+    finally:
+        await process.end()
+
+
+@pytest.mark.rule("a pure stdout, an exit in time")
+@pytest.mark.parametrize("method", ["session/new", "session/load"])
+async def test_a_client_that_leaves_before_its_first_session_is_there_waits_for_nothing(
+    tmp_path: Path, env: dict[str, str], method: str
+) -> None:
+    process = Process(tmp_path, ["asyncio"])
+    await process.start(env=env)
+    try:
+        asked = opening(tmp_path, sessionId="s-1")
+        process.write(HELLO, {**asked, "method": method})
+        await process.answer(0)
+        await process.left()
+        told = await process.said(lambda message: message.get("id") == 1)
+        assert told["error"]["code"] == -32800
+        assert process.process.returncode == 0
+        assert not process.gate.exists()
+    finally:
+        await process.end()
+
+
 async def nothing(process: Process) -> None:
     """Not even a greeting."""
 

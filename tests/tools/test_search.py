@@ -310,3 +310,42 @@ async def test_the_ripgrep_that_is_known_goes_before_the_one_on_the_path(
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", str(fake.parent), prepend=os.pathsep)
     assert "fake" not in (await tree.use("Glob", pattern="*.py")).text
+
+
+def counting(calls: list[int]) -> Any:
+    """Counts the calls of functions in this thread."""
+
+    def count(_frame: Any, event: str, _what: Any) -> None:
+        calls[-1] += event in ("call", "c_call")
+
+    return count
+
+
+@pytest.mark.parametrize(
+    "tool,args",
+    [
+        ("Glob", {"pattern": "*"}),
+        ("Grep", {"pattern": "x"}),
+        ("Grep", {"pattern": "o", "glob": "[a-z]*/*"}),
+    ],
+)
+async def test_the_loop_does_no_work_for_each_thing_that_is_found(
+    bench: Any, tool: str, args: dict[str, Any]
+) -> None:
+    """Others wait for it: what there is to be done for each is done in a thread."""
+    calls, many = list[int](), 2000
+    if tool == "Grep":
+        args = {**args, "output_mode": "content"}
+    await bench.use(tool, **args)  # what is imported once is no part of it
+    for files in (150, many):  # of which 100 are shown
+        for number in range(files if tool == "Glob" else 1):
+            bench.put(f"d/{number}.txt", "xo\n" * files)
+        calls.append(0)
+        sys.setprofile(counting(calls))
+        try:
+            found = await bench.use(tool, **args)
+        finally:
+            sys.setprofile(None)
+        assert not found.error
+    few, lots = calls
+    assert lots - few < many / 2

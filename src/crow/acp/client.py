@@ -36,6 +36,8 @@ from crow.core.session import Session
 
 OF_CALLS = (ToolPending, ToolStarted, ToolProgress, ToolEnded)
 OF_SUBAGENTS = (*OF_CALLS, Notice)
+AT_ONCE = 32
+"""Events of a conversation that are told again in one turn of the loop."""
 
 
 class Arrival(Protocol):
@@ -174,8 +176,11 @@ class AcpClient:
 
         able = self._connection.capabilities
         view = SessionView(self._agent, self._session, able, live=False)
-        again = Replay(view, self._version)
+        again, told = Replay(view, self._version), 0
         async for event in replay(self._agent, self._session):
+            told += 1
+            if told % AT_ONCE == 0:
+                await asyncio.sleep(0)  # others wait for the loop
             if self.arrival is not None and self.arrival.covers(event):
                 continue
             for told_of, update in await again.updates(event):

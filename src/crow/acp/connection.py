@@ -10,8 +10,9 @@ from typing import Any, Protocol
 
 from crow.acp.capabilities import ClientCapabilities
 from crow.acp.errors import ClientError, Refusal
-from crow.acp.initialize import AgentCapabilities
+from crow.acp.initialize import OPENING, AgentCapabilities
 from crow.acp.jsonrpc import (
+    CANCEL,
     INTERNAL_ERROR,
     REQUEST_CANCELLED,
     Message,
@@ -26,7 +27,6 @@ from crow.acp.send_queue import MessageSink
 Receive = Callable[[], Awaitable[Message | None]]
 """The next message of a client's; None at the end."""
 UPDATE = "session/update"
-CANCEL = "$/cancel_request"
 PROGRESS = {"sessionUpdate", "toolCallId", "content"}
 CHUNKS = ("agent_message_chunk", "agent_thought_chunk")
 logger = logging.getLogger(__name__)
@@ -93,6 +93,7 @@ class Connection:
         if "id" in message:
             request_id = message["id"]
             task = self._begin(methods.answer(method, params), partial(self._reply, request_id))
+            task.set_name(method)
             self._answering[request_id] = task
             return task
         if method == CANCEL:
@@ -102,8 +103,11 @@ class Connection:
         return None
 
     def hang_up(self) -> None:
-        """Ask nothing more: the client is gone, and whoever waits for it is told so."""
+        """Ask and open nothing more: the client is gone, and whoever waits for it is told so."""
         self._is_over = True
+        for task in self.tasks:
+            if task.get_name() in OPENING:
+                task.cancel()
         while self._asked:
             _number, waiting = self._asked.popitem()
             if not waiting.done():

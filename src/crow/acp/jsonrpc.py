@@ -13,6 +13,7 @@ INTERNAL_ERROR = -32603
 AUTH_REQUIRED = -32000
 NOT_FOUND = -32002
 REQUEST_CANCELLED = -32800
+CANCEL = "$/cancel_request"
 
 LIMIT = 32 * 1024 * 1024
 """Bytes of a line; a longer one is skipped."""

@@ -16,8 +16,19 @@ from queue import SimpleQueue
 from threading import Event, Semaphore, Thread
 from typing import TYPE_CHECKING, Any
 
-from crow.acp.initialize import PRESUMED, AgentCapabilities, initialize
-from crow.acp.jsonrpc import Lines, Message, Oversized, decode, encode
+from crow.acp.initialize import OPENING, PRESUMED, AgentCapabilities, initialize
+from crow.acp.jsonrpc import (
+    CANCEL,
+    REQUEST_CANCELLED,
+    Lines,
+    Message,
+    Oversized,
+    as_object,
+    decode,
+    encode,
+    failure,
+    is_id,
+)
 
 if TYPE_CHECKING:
     import asyncio
@@ -32,11 +43,12 @@ class StdioTransport:
     """A client at the other end of two file descriptors, which belong to the link from now on.
 
     Answers ``initialize`` and what is no message by itself; ``hello`` holds the parameters of the
-    last ``initialize``. Everything else comes out of `receive`. With ``last_gasp`` the process
-    is ended that many seconds after `hang_up` (and after `start`), whatever it still does, unless
-    `close` came first; with ``is_command`` at once, where a client has greeted and left without
-    asking for anything before `start`. ``parent`` is the process that had started this one when the
-    link was made, ``loss`` why nothing can be written to a client that has not left.
+    last ``initialize``. Everything else comes out of `receive`, but requests that were taken back
+    before. With ``last_gasp`` the process is ended that many seconds after `hang_up` (and after
+    `start`), whatever it still does, unless `close` came first; with ``is_command`` at once, where
+    a client that has greeted leaves before `start`, and has asked for nothing that is of use to it
+    then. ``parent`` is the process that had started this one when the link was made, ``loss`` why
+    nothing can be written to a client that has not left.
     """
 
     def __init__(
@@ -78,13 +90,17 @@ class StdioTransport:
 
         news = asyncio.Event()
         self._loop, self._wake = asyncio.get_running_loop(), news.set
-        while not self._inbox:
+        while True:
+            with suppress(IndexError):
+                message = self._inbox.popleft()
+                break
             await news.wait()
             news.clear()
-        if self._inbox[0] is None:
-            return None
-        self._space.release()
-        return self._inbox.popleft()
+        if message is None:
+            self._inbox.appendleft(None)
+        else:
+            self._space.release()
+        return message
 
     def send(self, data: bytes, written: Callable[[], object] | None = None) -> None:
         """Write when all before it is written; then ``written`` is called, from the event loop."""
@@ -139,6 +155,8 @@ class StdioTransport:
             message, reply = None, self._greet(message)
         elif message is not None and not self.hello and "method" in message and "id" in message:
             self.hello = PRESUMED
+        elif message is not None and message.get("method") == CANCEL and self._take_back(message):
+            return
         if reply is not None:
             self._outgoing_space.acquire()
             self._outgoing.put((encode(reply), None))
@@ -151,6 +169,26 @@ class StdioTransport:
         if "result" in reply:
             self.hello = request["params"]
         return reply
+
+    def _take_back(self, cancel: Message) -> bool:
+        """Answer a request that its client takes back, if nobody has begun with it."""
+        request_id = as_object(cancel.get("params")).get("requestId")
+        return is_id(request_id) and self._refuse(
+            lambda each: "method" in each and "id" in each and each["id"] == request_id
+        )
+
+    def _refuse(self, is_meant: Callable[[Message], bool]) -> bool:
+        """Answer requests that nobody has begun with as cancelled; False where there are none."""
+        refused = 0
+        for each in list(self._inbox):
+            if each is not None and is_meant(each):
+                with suppress(ValueError):  # somebody has begun meanwhile
+                    self._inbox.remove(each)
+                    reply = failure(each["id"], REQUEST_CANCELLED, "Request cancelled")
+                    self._outgoing.put((encode(reply), lambda: None))
+                    self._space.release()
+                    refused += 1
+        return refused > 0
 
     def _deliver(self, message: Message | None) -> None:
         self._inbox.append(message)
@@ -168,7 +206,9 @@ class StdioTransport:
     # the thread that ends the process
 
     def _is_wanted(self) -> bool:
-        return self._started.is_set() or any(message is not None for message in self._inbox)
+        self._refuse(lambda each: "id" in each and each.get("method") in OPENING)
+        is_asked = any(message is not None for message in list(self._inbox))
+        return is_asked or self._started.is_set()  # in this order: who starts takes the first
 
     def _end(self, last_gasp: float) -> None:
         self._hung_up.get()

@@ -11,6 +11,7 @@ from crow.core.hooks.contexts import SessionContext
 from crow.core.hooks.work import is_own
 from crow.core.prompt import following
 from crow.core.session import Session
+from crow.core.tool_call import ENDING
 
 if TYPE_CHECKING:
     from crow.core.session import Agent
@@ -29,6 +30,8 @@ def who_waits(session: Session) -> set[asyncio.Task[Any]]:
 
 async def end(agent: Agent, session: Session, reason: str, waiting: set[asyncio.Task[Any]]) -> None:
     """End what goes on in a session of an agent's, for some who wait for that."""
+    for task in ENDING.get(session) or ():
+        task.cancel()
     if not waiting & {*following(session)}:
         await _followed_up(session)
     ending = session.tasks - waiting

@@ -27,7 +27,7 @@ from crow.core.loop import react
 from crow.core.messages import text_of, user
 from crow.core.session import Session
 from crow.core.tasks import DOING, uncut
-from crow.core.tool_call import CANCELLED, answer_calls, answers_of, settle
+from crow.core.tool_call import CANCELLED, ENDING, answer_calls, answers_of, settle
 from crow.core.turn import deliver
 from crow.core.verdicts import Answer, Ruling
 
@@ -309,5 +309,7 @@ def following(session: Session) -> list[asyncio.Task[Any]]:
 
 
 async def _follow_up(ctx: RunContext) -> None:
+    if ending := ENDING.get(ctx):
+        await asyncio.wait(ending)
     if ctx.holds_lock or not isinstance(ctx.reply.error, SessionError):  # which was refused
         await ctx.agent.hooks.after_run.fire(ctx)

@@ -19,6 +19,7 @@ from crow.llm.http import Retries, Timeouts
 from crow.llm.http.assembly import Assembly
 from crow.llm.http.encoding import ids_in
 from crow.llm.http.faults import Redactor, error_of_event, error_of_response, named_error
+from crow.llm.http.pace import Pace
 from crow.llm.http.request_format import RequestFormat, RequestFormats, images_in
 from crow.llm.http.retry import Batch, Clock, repeat
 from crow.llm.http.splice import Shown
@@ -26,6 +27,8 @@ from crow.llm.http.text import clean_value, is_object
 from crow.llm.objects import as_event, chunks_of, hang_up
 
 MAX_OUTPUT = 8 * 1024 * 1024
+PIECE = 160
+"""Bytes of a chunk, about; the client knows, and does not say."""
 NETWORK = frozenset({"APIConnectionError", "NetworkError", "ProtocolError", "TransportError"})
 
 
@@ -99,6 +102,7 @@ class ClientModel:
         known = partial(ids_in, request.messages)
         said = Assembly(known, request.message_id, self._max_output, shown)
         reply = ChatReply(said, form.origin)
+        pace = Pace()
         try:
             while not reply.said.overflowed:
                 deltas: list[Delta] = []
@@ -107,6 +111,8 @@ class ClientModel:
                 if deltas:
                     clock.progress()
                     yield shown.filter(deltas)
+                if pace.is_up(PIECE):
+                    await pace.turn(0)
             yield [*shown.filter(_ending(reply)), *shown.ending(request.message_id)]
         except ModelError:
             reply.said.remember(shown)

@@ -213,6 +213,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
         """Wait until no process of the group runs any more."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
+                await within(POLL, self.exited)
                 while self.has_members():  # noqa: ASYNC110 - no event tells of a group
                     await asyncio.sleep(POLL)
 

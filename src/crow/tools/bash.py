@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from crow.core.ports import Terminal, Terminals, ToolEnvironment
+from crow.core.tasks import nobodys
+from crow.core.tool_call import ENDING
 from crow.core.tools import ToolResult
 from crow.keys import ENV_FILE, JOBS
 from crow.tools.errors import ToolError
@@ -56,8 +58,20 @@ async def run(ctx: ToolEnvironment, command: str, timeout: int) -> ToolResult:
     try:
         is_late = await _wait(process, ctx, seconds)
         return _result(process, is_late, time.monotonic() - began)
+    except asyncio.CancelledError:
+        await _end_behind(process, shells, ctx)
+        raise
     finally:
         shells.release(process)
+
+
+async def _end_behind(process: Process, shells: Shells, ctx: ToolEnvironment) -> None:
+    """End a command of a call that was cancelled; one that takes its time is not waited for."""
+    ending = nobodys(shells.end(process, CANCEL_GRACE))
+    others = ENDING.setdefault(ctx, set())
+    others.add(ending)
+    ending.add_done_callback(others.discard)
+    await asyncio.wait({ending}, timeout=_BEAT / 2)
 
 
 async def _wait(process: Process, ctx: ToolEnvironment, seconds: float) -> bool:
@@ -78,7 +92,6 @@ async def _wait(process: Process, ctx: ToolEnvironment, seconds: float) -> bool:
     except asyncio.CancelledError:
         if show is not None:
             show.cancel()
-        await process.stop(CANCEL_GRACE)
         raise
     else:
         await process.settle(_DRAIN)

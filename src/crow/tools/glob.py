@@ -6,13 +6,14 @@ import asyncio
 import itertools
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from crow.core.ports import ToolEnvironment
 from crow.core.tools import ToolResult
 from crow.tools.disk import demand_searchable
 from crow.tools.errors import ToolError
-from crow.tools.hidden import left_out, may_tell, readable, split_readable
+from crow.tools.hidden import Readable, left_out, may_tell, readable, split_readable
 from crow.tools.paths import absolute, missing, place_to_read, short_path
 from crow.tools.recency import newest_first
 from crow.tools.ripgrep import TOO_MUCH, find_ripgrep, listing_options, only_glob, run_ripgrep
@@ -39,11 +40,8 @@ async def run(ctx: ToolEnvironment, pattern: str, path: str) -> ToolResult:
         found, why = await _ask(program, pattern, top)
     else:
         found, why = await asyncio.to_thread(_walk, pattern, top)
-    may_read, kept = readable(ctx), list[str]()
-    if may_read is not None:
-        found, kept = await asyncio.to_thread(split_readable, found, top, may_read)
-    found = await asyncio.to_thread(newest_first, found, top)
-    return _result(found, ctx.cwd, time.monotonic() - began, len(kept), why)
+    found, kept = await asyncio.to_thread(_chosen, found, top, readable(ctx))
+    return _result(found, ctx.cwd, time.monotonic() - began, kept, why)
 
 
 def _top(ctx: ToolEnvironment, folder: str) -> str:
@@ -69,10 +67,20 @@ async def _ask(program: str, pattern: str, top: str) -> tuple[list[str], str]:
     """The files, and why not all of them were looked at."""
     with only_glob(pattern) as options:
         answer = await run_ripgrep([program, *listing_options(), "--null", *options], top)
-    names = answer.output.decode("utf-8", "surrogateescape").split("\0")[:-1]
-    if "--ignore-file" in options:
-        names = list(filter(matcher(pattern), names))
-    return [os.path.join(top, name) for name in names], answer.why  # noqa: PTH118
+    wanted = matcher(pattern) if "--ignore-file" in options else None
+    return await asyncio.to_thread(_names, answer.output, top, wanted), answer.why
+
+
+def _names(output: bytes, top: str, wanted: Callable[[str], bool] | None) -> list[str]:
+    """What ripgrep printed; 100,000 names take too long for a loop that others wait for."""
+    names = output.decode("utf-8", "surrogateescape").split("\0")[:-1]
+    return [os.path.join(top, name) for name in filter(wanted or bool, names)]  # noqa: PTH118
+
+
+def _chosen(found: list[str], top: str, may_read: Readable | None) -> tuple[list[str], int]:
+    """The files that may be told of, the newest first, and how many may not."""
+    found, kept = split_readable(found, top, may_read) if may_read else (found, ())
+    return newest_first(found, top), len(kept)
 
 
 def _walk(pattern: str, top: str) -> tuple[list[str], str]:

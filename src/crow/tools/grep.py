@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,7 @@ async def run(ctx: ToolEnvironment, search: Search, head_limit: int) -> ToolResu
         raise ToolError(_EMPTY)
     search = replace(search, path=await _top(ctx, search.path))
     found = await _find(search, readable(ctx))
-    return _result(search, found, head_limit, ctx)
+    return await asyncio.to_thread(_result, search, found, head_limit, ctx)
 
 
 async def _top(ctx: ToolEnvironment, path: str) -> str:
@@ -133,13 +134,18 @@ async def _ask(program: str, search: Search, globs: list[str]) -> tuple[list[Lin
         options = [*first, "--null", *_options(search), *only, *globs]
         argv = [program, *options, "--regexp", search.pattern, "--", name]
         answer = await run_ripgrep(argv, folder)
-    text = answer.output.decode("utf-8", "replace")
+    wanted = matcher(search.glob) if "--ignore-file" in only else None
+    return await asyncio.to_thread(_lines, answer.output, search, wanted), answer.why
+
+
+def _lines(output: bytes, search: Search, wanted: Callable[[str], bool] | None) -> list[Line]:
+    """What ripgrep printed, which may be 8 MB: too long for a loop that others wait for."""
     end = "\0" if search.mode == "files_with_matches" else "\n"
-    lines = [_line(each, search) for each in text.split(end)[:-1]]
-    if "--ignore-file" in only:
-        wanted = functools.cache(matcher(search.glob))
-        lines = [line for line in lines if not line[0] or wanted(line[0])]
-    return lines, answer.why
+    lines = [_line(each, search) for each in output.decode("utf-8", "replace").split(end)[:-1]]
+    if wanted is None:
+        return lines
+    is_wanted = functools.cache(wanted)
+    return [line for line in lines if not line[0] or is_wanted(line[0])]
 
 
 def _line(text: str, search: Search) -> Line:

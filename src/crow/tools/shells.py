@@ -121,6 +121,13 @@ class Shells:
             raise ToolError(f"No background command {name!r}; there are: {known}.")
         return self.background[name]
 
+    async def end(self, process: Process, grace: float) -> None:
+        """End a command and all that it has started, at once where somebody cancels that."""
+        try:
+            await process.stop(grace)
+        finally:
+            self.release(process)
+
     def release(self, process: Process) -> None:
         """Forget a command, unless it left processes running: those go on."""
         if not process.silent.is_set() or process.has_members():

@@ -13,9 +13,18 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from crow.acp.connection import CANCEL, UPDATE, Connection
+from crow.acp.connection import UPDATE, Connection
 from crow.acp.errors import ClientError, Refusal
-from crow.acp.jsonrpc import LIMIT, Message, as_object, encode, failure, notification, success
+from crow.acp.jsonrpc import (
+    CANCEL,
+    LIMIT,
+    Message,
+    as_object,
+    encode,
+    failure,
+    notification,
+    success,
+)
 from crow.acp.listen.node_errors import explained, is_failure
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from crow.core.errors import ModelError
+from crow.llm.http.pace import Pace
 from crow.llm.http.retry import Begun, NotListeningError, Timeouts, UnreachableError
 
 LINGER = 1.0
@@ -56,7 +57,12 @@ class Client(Protocol):
 
 
 class Connection:
-    """Posts bodies to the paths behind one URL. What that takes is imported with the first."""
+    """Posts bodies to the paths behind one URL. What that takes is imported with the first.
+
+    ``pace`` is how fast the responses are worked on, once there is one.
+    """
+
+    pace: Pace
 
     def __init__(self, url: str, headers: Mapping[str, str], timeouts: Timeouts) -> None:
         self.url = url
@@ -106,7 +112,7 @@ class Connection:
         loop = asyncio.get_running_loop()
         if self._client is None or self._loop is not loop:
             self._client = await new_client(self.url, self._timeouts)
-            self._loop, self._endings = loop, set()
+            self._loop, self._endings, self.pace = loop, set(), Pace()
             self._lifetime = _lifetime(self._client)
             await anext(self._lifetime)
         return self._client

@@ -198,7 +198,8 @@ class HttpModel:
         """Read one response into a reply. Raises `ModelError`."""
         response = await self._respond(request, clock, form)
         chunks = response.chunks()
-        reader = ReplyReader(chunks, reply, clock, response.headers.get("content-type", ""))
+        content_type = response.headers.get("content-type", "")
+        reader = ReplyReader(chunks, reply, clock, self._connection.pace, content_type)
         whole = False
         try:
             while not reader.done:

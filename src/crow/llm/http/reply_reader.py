@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 
 from crow.core.errors import ModelError
 from crow.core.ports import Delta
+from crow.llm.http.pace import SHARE, Pace
 from crow.llm.http.retry import Clock
 from crow.llm.http.stream import EventStream
 from crow.llm.http.wire import WireReply
@@ -15,41 +16,51 @@ PING = "ping"
 
 
 class ReplyReader:
-    """Reads ``chunks`` into a reply.
+    """Reads ``chunks`` into a reply, at a ``pace`` that lets others do something, too.
 
     The answer is whole at ``[DONE]``, at its finish reason and usage, or at the end of the body
-    once a finish reason was given; the end of the body is not waited for.
+    once a finish reason was given; the end of the body is not waited for. ``done`` once nothing
+    more has to be read.
     """
 
-    __slots__ = ("_at_end", "_chunks", "_clock", "_events", "_pings", "_reply")
+    __slots__ = (
+        *("_at_end", "_chunks", "_clock", "_events", "_pace", "_pings", "_reply", "_unread"),
+        "done",
+    )
 
     def __init__(
-        self, chunks: AsyncGenerator[bytes, None], reply: WireReply, clock: Clock, content_type: str
+        self,
+        chunks: AsyncGenerator[bytes, None],
+        reply: WireReply,
+        clock: Clock,
+        pace: Pace,
+        content_type: str,
     ) -> None:
         self._chunks = chunks
         self._reply = reply
         self._clock = clock
+        self._pace = pace
         self._events = EventStream(content_type)
         self._at_end = False
         self._pings = 0
-
-    @property
-    def done(self) -> bool:
-        """True once nothing more has to be read."""
-        reply = self._reply
-        return self._at_end or self._events.done or reply.complete or reply.said.overflowed
+        self._unread = b""
+        self.done = reply.complete or reply.said.overflowed
 
     async def deltas(self) -> list[Delta]:
-        """What the next chunk shows. Raises `ModelError` where the answer breaks off."""
-        chunk = await self._chunk()
-        self._at_end = chunk is None
-        events = self._events.end() if chunk is None else self._events.feed(chunk)
+        """What comes next. Raises `ModelError` where the answer breaks off."""
+        reply = self._reply
+        chunk = self._unread or await self._chunk()
+        events = (
+            self._events.end() if chunk is None else self._events.feed(await self._share(chunk))
+        )
         deltas: list[Delta] = []
         for event in events:
-            self._reply.take(event, deltas)
+            reply.take(event, deltas)
+        self._at_end = chunk is None
+        self.done = self._at_end or self._events.done or reply.complete or reply.said.overflowed
         if self.done:
             self._check_end()
-            self._reply.end(deltas)
+            reply.end(deltas)
         if deltas:
             self._clock.progress()
         elif self._events.pings > self._pings or any(each.get("type") == PING for each in events):
@@ -57,12 +68,18 @@ class ReplyReader:
             self._clock.ping()
         return deltas
 
+    async def _share(self, chunk: bytes) -> bytes:
+        """As much of what came as may be worked on now."""
+        self._unread, share = chunk[SHARE:], chunk[:SHARE]
+        if self._pace.is_up(len(share)):
+            await self._pace.turn(len(share))
+        return share
+
     async def _chunk(self) -> bytes | None:
-        finished = self._reply.finished
         try:
-            return await self._clock.event(anext(self._chunks, None), closing=finished)
+            return await self._clock.event(anext(self._chunks, None), closing=self._reply.finished)
         except ModelError:
-            if finished:
+            if self._reply.finished:
                 return None
             raise
 

@@ -6,11 +6,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from crow.acp.client_tools import ClientFiles, ClientRequests, ClientTerminals
 from crow.acp.connection import Connection
-from crow.acp.forms import elicitation
 from crow.acp.jsonrpc import Message
 from crow.acp.projection import Projection
 from crow.acp.projections import Projections
@@ -30,9 +29,11 @@ from crow.acp.session_view import SessionView
 from crow.acp.versions import Version
 from crow.core.agent import Agent
 from crow.core.events import Event, Notice, ToolEnded, ToolPending, ToolProgress, ToolStarted
-from crow.core.form import LEFT, Filled, Form
 from crow.core.ports import Files, PermissionRequest, Question, Terminals
 from crow.core.session import Session
+
+if TYPE_CHECKING:
+    from crow.core.form import Filled, Form
 
 OF_CALLS = (ToolPending, ToolStarted, ToolProgress, ToolEnded)
 OF_SUBAGENTS = (*OF_CALLS, Notice)
@@ -334,6 +335,9 @@ class AcpClient:
 
     async def fill_in(self, session_id: str, form: Form) -> Filled | None:
         """Show a form, or a page; None where the client shows none like it."""
+        from crow.acp.forms import elicitation
+        from crow.core.form import LEFT
+
         asked = elicitation(form, self._connection.capabilities)
         if asked is None or self._projections is None:
             return None

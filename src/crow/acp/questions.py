@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from itertools import zip_longest
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from crow.acp.connection import Connection
 from crow.acp.errors import ClientError
-from crow.acp.forms import filled
 from crow.acp.jsonrpc import Message
-from crow.core.form import Filled, Form
 from crow.core.ports import Option, OptionKind, Question
+
+if TYPE_CHECKING:
+    from crow.core.form import Filled, Form
 
 PERMISSION = "session/request_permission"
 ELICITATION = "elicitation/create"
@@ -42,11 +43,15 @@ async def choose(connection: Connection, params: Message, patience: float = 0.0)
 
 async def fill_in(connection: Connection, asked: Message, patience: float = 0.0) -> Filled:
     """Show a form, or a page. Raises ``OSError``."""
+    from crow.acp.forms import filled
+
     return filled(await connection.request(ELICITATION, asked, patience or None))
 
 
 def form_of(question: Question) -> Form:
     """A question as a form of one field."""
+    from crow.core.form import Form
+
     text = "\n\n".join(filter(None, (question.text, question.detail)))
     fields = {ANSWER: _field(question)}
     schema = {"type": "object", "properties": fields, "required": [ANSWER]}

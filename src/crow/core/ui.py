@@ -7,17 +7,19 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from crow.core.clock import Clock, standing
 from crow.core.events import Event, Notice, Severity
-from crow.core.form import LEFT, Filled, Form
 from crow.core.ports import Client, OptionKind, Question
 from crow.core.session import Session
 from crow.core.verdicts import Ask, Deny, Ruling
 
+if TYPE_CHECKING:
+    from crow.core.form import Filled, Form
+
 Choice = TypeVar("Choice", bound=str)
-Asked = TypeVar("Asked", Question, Form)
+Asked = TypeVar("Asked", Question, "Form")
 QUESTION = "question"
 REFUSED_BY_USER = Ruling(Deny("the user said no"))
 
@@ -90,6 +92,8 @@ class UI:
         ctx, show = self._ctx, getattr(self._ctx.client, "fill_in", None)
         if show is None:
             return None
+        from crow.core.form import LEFT
+
         asked = self._of_call(form)
         return await self._wait(partial(show, ctx.session.id, asked), form.text, LEFT)
 

@@ -400,6 +400,6 @@ ELSEWHERE: Mapping[str, str] = {
     "InstructionsLoaded": "instructions",
     "FileChanged": "file_watcher",
     "DirectoryAdded": "commands",
-    "TeammateIdle": "teams",
+    "TeammateIdle": "teams, which Crow does not bring",
     "Setup": "setup",
 }

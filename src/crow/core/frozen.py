@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
-from functools import partial
-from itertools import compress, repeat
+from functools import cache, partial
+from itertools import repeat
 from operator import attrgetter
 from threading import RLock
 from typing import Any, NoReturn, TypeVar, cast, dataclass_transform
@@ -141,16 +141,25 @@ def _make_init(cls: Any, given: Mapping[str, Any], frozen: bool) -> str:
     return "__init__"
 
 
+@cache
+def _compared(cls: Any) -> list[str]:
+    return [each.name for each in fields(cls) if each.compare]
+
+
+@cache
+def _hashed(cls: Any) -> list[str]:
+    return [each.name for each in fields(cls) if (each.compare if each.hash is None else each.hash)]
+
+
 def _equal(self: Any, other: object) -> bool:
     if other.__class__ is not self.__class__:
         return NotImplemented
-    names = [each.name for each in fields(self) if each.compare]
+    names = _compared(self.__class__)
     return all(getattr(self, name) == getattr(other, name) for name in names)
 
 
 def _hash(self: Any) -> int:
-    counts = [each.compare if each.hash is None else each.hash for each in fields(self)]
-    return hash(tuple(compress(_values(self), counts)))
+    return hash(tuple([getattr(self, name) for name in _hashed(self.__class__)]))
 
 
 def _repr(self: Any) -> str:

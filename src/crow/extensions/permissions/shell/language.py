@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from crow import frozen
 from crow.extensions.permissions.shell.script import HOLE, Word
@@ -93,8 +94,12 @@ LANGUAGES = {
 
 def language_of(words: Sequence[Word]) -> Language | None:
     """The table's line for a command."""
-    name = program(words[0]) if words else None
-    return next((one for key, one in LANGUAGES.items() if re.fullmatch(key, name or "")), None)
+    return _line_of(program(words[0]) or "") if words else None
+
+
+@lru_cache(256)
+def _line_of(name: str) -> Language | None:
+    return next((one for key, one in LANGUAGES.items() if re.fullmatch(key, name)), None)
 
 
 @dataclass(slots=True)

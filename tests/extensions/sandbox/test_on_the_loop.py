@@ -485,7 +485,7 @@ print(*(name for name in sys.modules if name.startswith("crow.extensions.sandbox
     )
     light = {
         f"crow.extensions.sandbox.{name}"
-        for name in ("hook", "finder", "memory", "session", "tool")
+        for name in ("hook", "finder", "probe_cache", "session", "tool")
     }
     assert set(shown.stdout.split()) == light
 

@@ -7,12 +7,13 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Protocol
 
 from crow.core.ports import Launcher
-from crow.core.session import CARRIER, FIRST_PROMPT, SUBAGENTS, TRACE_CONTEXT, Key
+from crow.core.session import CARRIER, ENDING, FIRST_PROMPT, SUBAGENTS, TRACE_CONTEXT, Key
 
 __all__ = [
     "CARRIER",
     "CLIENT_PROMPT",
     "CLIENT_SERVERS",
+    "ENDING",
     "ENV_FILE",
     "FIRST_PROMPT",
     "GIVEN_MODE",

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from crow.core.hooks.contexts import SessionContext
 from crow.core.hooks.work import is_own
 from crow.core.prompt import following
-from crow.core.session import Session
-from crow.core.tool_call import ENDING
+from crow.core.session import ENDING, Session
 
 if TYPE_CHECKING:
     from crow.core.session import Agent

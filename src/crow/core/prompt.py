@@ -25,9 +25,9 @@ from crow.core.hooks.report import name_slips
 from crow.core.hooks.work import OWN, attended, is_awaited, watching
 from crow.core.loop import react
 from crow.core.messages import text_of, user
-from crow.core.session import Session
+from crow.core.session import ENDING, Session
 from crow.core.tasks import DOING, uncut
-from crow.core.tool_call import CANCELLED, ENDING, answer_calls, answers_of, settle
+from crow.core.tool_call import CANCELLED, answer_calls, answers_of, settle
 from crow.core.turn import deliver
 from crow.core.verdicts import Answer, Ruling
 

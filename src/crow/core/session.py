@@ -121,6 +121,8 @@ class Key(str, Generic[V]):
 
 SUBAGENTS: Key[dict[str, Session]] = Key("subagents.open")
 """The sessions of the sub-agents that work for a session, by id."""
+ENDING: Key[set[asyncio.Task[Any]]] = Key("tools.ending")
+"""The work that cancelled calls have left to end: the next prompt waits for it, no answer does."""
 FIRST_PROMPT: Key[str] = Key("first_prompt")
 """A prompt that a face with nobody to type answers first."""
 TRACE_CONTEXT: Key[dict[str, str]] = Key("trace_context")

@@ -22,7 +22,6 @@ from crow.core.hooks.work import attended
 from crow.core.hooks.wraps import CUT_OFF
 from crow.core.messages import Message, tool_answer
 from crow.core.ports import PermissionRequest
-from crow.core.session import Key
 from crow.core.tools import Call, Outcome, ToolResult
 from crow.core.trace import USER, Record
 from crow.core.ui import waiting
@@ -35,8 +34,6 @@ CANCELLED = "cancelled by the user"
 NOBODY = "this needs the user's permission, and nobody can be asked"
 REJECTED = "the user rejected this call"
 Said: TypeAlias = Allow | Deny | Stop
-ENDING: Key[set[asyncio.Task[Any]]] = Key("tools.ending")
-"""What calls that were cancelled have left to end: the next prompt waits for it, no answer does."""
 
 
 async def run_tools(ctx: RunContext, calls: Sequence[ToolContext]) -> None:

@@ -11,7 +11,10 @@ from crow.core.tools import ToolResult
 from crow.core.validation import fits, json_value
 
 Ring = Literal["", "reading", "workspace", "outside"]
-"""How far what a call starts may reach, where something confines it; empty says nothing of that."""
+"""How far what a call starts may reach, where something confines it; empty says nothing of that.
+
+``reading`` is also said of what only reads by its words, and nothing confines.
+"""
 WIDTH: Sequence[Ring] = ("reading", "workspace", "outside", "")
 
 

@@ -61,5 +61,4 @@ async def run(
         await program.end()
         raise
     program.close()
-    code = program.code
-    return Finished(code or 0, bytes(program.printed[1]), bytes(program.printed[2]))
+    return Finished(program.code or 0, bytes(program.printed[1]), bytes(program.printed[2]))

@@ -13,9 +13,8 @@ from typing import Any
 
 from crow.core.ports import Terminal, Terminals, ToolEnvironment
 from crow.core.tasks import nobodys
-from crow.core.tool_call import ENDING
 from crow.core.tools import ToolResult
-from crow.keys import ENV_FILE, JOBS
+from crow.keys import ENDING, ENV_FILE, JOBS
 from crow.tools.errors import ToolError
 from crow.tools.output import readable
 from crow.tools.process import Process

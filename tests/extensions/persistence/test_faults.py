@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import resource
-import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -289,8 +288,8 @@ async def test_a_kind_of_record_from_the_future_is_kept_and_passed_over(db: Path
 
 
 async def test_an_older_database_is_brought_forward_and_backed_up(db: Path) -> None:
-    connection = sqlite3.connect(db)
-    connection.executescript(BASELINE.read_text())
+    connection = apsw.Connection(str(db))
+    connection.execute(BASELINE.read_text())
     connection.close()
     store = PersistenceHook(db)
     async with Agent(ScriptedModel("b"), hooks=[store], tools=[]) as agent:
@@ -453,16 +452,16 @@ def test_the_file_system_of_a_path_is_known(tmp_path: Path) -> None:
     assert file_system(tmp_path, tmp_path / "nothing") == ""
 
 
-def change(db: Path, sql: str, *values: object) -> None:
-    connection = sqlite3.connect(db)
+def change(db: Path, sql: str, *values: str | int) -> None:
+    """Change a database, also one that is open: by the same library, or its locks were lost."""
+    connection = apsw.Connection(str(db))
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute(sql, values)
-    connection.commit()
     connection.close()
 
 
-def rows(db: Path, sql: str) -> list[tuple[object, ...]]:
-    connection = sqlite3.connect(db)
+def rows(db: Path, sql: str) -> Sequence[tuple[object, ...]]:
+    connection = apsw.Connection(str(db))
     found = connection.execute(sql).fetchall()
     connection.close()
     return found

@@ -98,6 +98,14 @@ def home(
     shutil.rmtree(path, ignore_errors=True)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def batteries() -> None:
+    """An agent has the defaults that authors know, whichever way a test imports it."""
+    from crow.defaults import install
+
+    install()
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A project with nothing in it."""

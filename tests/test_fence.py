@@ -148,6 +148,37 @@ def imported(tree: Nodes) -> Iterator[str]:
             yield node.module or ""
 
 
+NOUNS = {"background", "commands"}
+"""Names of extensions that are words of the core's own."""
+
+
+def test_the_core_knows_no_extension_by_name() -> None:
+    """Strings count, as do names of classes in comments and docstrings."""
+    extensions = {path.stem for path in (SRC / "extensions").iterdir()} - {
+        "__init__",
+        "__pycache__",
+    }
+    classes = [f"{name.title().replace('_', '')}Hook" for name in sorted(extensions)]
+    known = [
+        (path.name, said)
+        for path in (SRC / "core").rglob("*.py")
+        for said in [*strings(path), *re.findall("|".join(classes), path.read_text("utf-8"))]
+        if {*re.findall(r"\w+", said)} & {*(extensions - NOUNS), *classes}
+    ]
+    assert known == []
+
+
+def strings(path: Path) -> list[str]:
+    """The strings in a module that are no docstrings."""
+    nodes = [*ast.walk(ast.parse(path.read_text("utf-8")))]
+    said = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    return [
+        node.value
+        for node in nodes
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said
+    ]
+
+
 def test_no_circle_runs_through_the_files(trees: dict[Path, Nodes]) -> None:
     """Imports for types and inside functions count; `from package import module` enters both."""
     modules = {module_of(path): tree for path, tree in trees.items()}

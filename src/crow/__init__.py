@@ -127,7 +127,7 @@ if not TYPE_CHECKING:  # a checker takes any name for there where it sees one
         home = _HOMES.get(name)
         if home is None:
             raise import_module("crow._lazy").missing("crow", name, _HOMES)
-        if name == "Agent":
+        if name in ("Agent", "HookRegistry"):
             import_module("crow.defaults").install()
         thing = getattr(import_module(home), name)
         globals()[name] = thing

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from crow.core.agent import Agent, ChatClient, Defaults
 from crow.core.errors import ModelError
 from crow.core.extensions import Found
+from crow.core.hooks.registry import HookRegistry
 from crow.core.ports import LLM, Tool
+from crow.entry_points import events
 
 
 class Batteries(Defaults):
@@ -34,6 +36,11 @@ class Batteries(Defaults):
         from crow.llm.presets import KEY_NAMES
 
         return KEY_NAMES
+
+    def hint(self, lacking: Literal["store", "sections"]) -> str:
+        """The extension that does it."""
+        used = {"store": "PersistenceHook", "sections": "SystemPromptHook"}[lacking]
+        return f"use an extension such as {used}"
 
     def discover(
         self,
@@ -66,3 +73,4 @@ def of_client(client: ChatClient, model: str | None) -> LLM:
 def install() -> None:
     """Give every agent these defaults."""
     Agent.defaults = Batteries()
+    HookRegistry.announced = staticmethod(events)

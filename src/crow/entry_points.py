@@ -30,6 +30,10 @@ ON_REQUEST = f"{GROUP}.on_request"
 GROUPS = (GROUP, JUDGE, ON_REQUEST)
 COMMANDS = "crow.commands"
 """The group of commands for terminals: ``crow NAME``."""
+EVENTS = "crow.events"
+"""The group of events that extensions make happen; the value is that of the extension's own."""
+NOBODYS = {"TeammateIdle": "teams, which Crow does not bring"}
+"""Events that hooks may be written for, and that no extension makes happen."""
 OWN = "crow_acp"
 OURS = "crow"
 """Who brings what comes with Crow, as a person knows it."""
@@ -91,6 +95,13 @@ def entry_points(*groups: str) -> list[EntryPoint]:
     return [point for point in every if point.group in wanted]
 
 
+def events() -> Mapping[str, str]:
+    """The extension that makes each event happen which one announces, by the event's name."""
+    named = {point.value: point.name for point in entry_points()}
+    announced = {point.name: named.get(point.value, "") for point in entry_points(EVENTS)}
+    return announced | NOBODYS
+
+
 def _changed(place: str) -> int:
     """When something came or went in a folder."""
     try:
@@ -107,11 +118,11 @@ def _entry_points(places: tuple[tuple[str, int], ...]) -> list[EntryPoint]:
             found.setdefault(package, points)
     every = [point for points in found.values() for point in points]
     every.sort(key=lambda point: (point.name, not point.own, point.package))
-    first: dict[tuple[bool, str], EntryPoint] = {}
+    first: dict[tuple[bool | str, str], EntryPoint] = {}
     for point in every:
-        first.setdefault((point.group == COMMANDS, point.name), point)
+        first.setdefault((point.group in GROUPS or point.group, point.name), point)
     for at, point in enumerate(every):
-        known = first[point.group == COMMANDS, point.name]
+        known = first[point.group in GROUPS or point.group, point.name]
         if known is not point:
             every[at] = replace(point, rival=known.brought_by)
     return every

@@ -353,7 +353,7 @@ class Shelf:
 
 async def test_a_stored_session_is_loaded_through_the_store():
     agent = bare("hi")
-    with pytest.raises(SessionError, match="use the persistence extension"):
+    with pytest.raises(SessionError, match="use an extension such as PersistenceHook"):
         await agent.load_session("a")
     shelf = agent.use(Shelf())
     sources: list[str] = []

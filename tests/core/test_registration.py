@@ -11,7 +11,7 @@ from crow.core.agent import Agent
 from crow.core.catalog import Command
 from crow.core.errors import ExtensionError, HookError
 from crow.core.events import Notice
-from crow.core.hooks.agent_hook import ELSEWHERE, POINTS, AgentHook
+from crow.core.hooks.agent_hook import POINTS, AgentHook
 from crow.core.hooks.collect import hook, name_of
 from crow.core.hooks.context import Context, RunContext
 from crow.core.hooks.contexts import ToolContext
@@ -20,6 +20,7 @@ from crow.core.hooks.registry import FIRST, LAST, HookRegistry
 from crow.core.ports import NullClient, Question
 from crow.core.tools import Call
 from crow.core.verdicts import Allow, Answer, Ask, Deny
+from crow.entry_points import events
 from crow.testing import ScriptedModel, call
 
 CLAUDE_NAMES = [
@@ -76,7 +77,7 @@ def test_every_name_of_claude_codes_can_be_registered(name):
 def test_there_are_33_names_of_claude_codes():
     aliases = {name for point in POINTS for name in point.names}
     assert len(CLAUDE_NAMES) == 33
-    assert set(CLAUDE_NAMES) <= aliases | set(ELSEWHERE)
+    assert set(CLAUDE_NAMES) <= aliases | {*events()}
 
 
 async def test_a_hook_for_an_extensions_event_waits_until_that_extension_defines_it():

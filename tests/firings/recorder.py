@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from crow import Agent
-from crow.core.hooks.agent_hook import ELSEWHERE
 
 LOG = "FIRINGS_LOG"
 
@@ -23,7 +22,7 @@ class Recorder:
     def init_agent(self, agent: Agent) -> None:
         """Hang everywhere; an event of an extension that comes later is waited for."""
         wraps = {name for name, point in agent.hooks.points.items() if point.point.kind == "wrap"}
-        for event in dict.fromkeys((*agent.hooks.names, *ELSEWHERE)):
+        for event in dict.fromkeys((*agent.hooks.names, *agent.hooks.announced())):
             heard = partial(self.write, event)
             agent.hooks.register(event, around(heard) if event in wraps else heard)
 

@@ -22,7 +22,9 @@ from crow.app.settings_updater import SettingsUpdater, export
 from crow.app.startup_warnings import startup_warnings
 from crow.core.agent import Agent, ChatClient
 from crow.core.catalog import Mode
+from crow.core.hooks.registry import HookRegistry
 from crow.core.ports import LLM
+from crow.entry_points import events
 from crow.project.home import settle_home
 from crow.settings import Settings, load
 
@@ -70,6 +72,7 @@ def build(
     environment = {**surroundings, **settings.env}
     models = models_of(settings, environment)
     llm = models if brought is None else model_of(brought, settings, environment)
+    HookRegistry.announced = staticmethod(events)
     agent = Agent(llm, tools=_tools())
     agent.withheld = keys_of(settings)
     agent.known_secrets = secrets_of(settings)

@@ -19,7 +19,6 @@ from crow.cli.options import agent_of, declare_place, settings_of
 from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such
 from crow.core.agent import Agent
-from crow.core.hooks.agent_hook import ELSEWHERE
 from crow.core.hooks.hook import Hook
 from crow.core.hooks.hook_point import HookPoint
 from crow.text import one_line
@@ -75,7 +74,7 @@ def main(options: argparse.Namespace, out: Output) -> int:
 def show_all(agent: Agent, settings: Settings, options: argparse.Namespace, out: Output) -> int:
     """Every hook, or those of one event, and what was left out."""
     event: str | None = options.event
-    known = {*agent.hooks.names, *ELSEWHERE}
+    known = {*agent.hooks.names, *agent.hooks.announced()}
     if event and event not in known:
         raise UsageError(no_such("event", event, known))
     wanted = agent.hooks[event].point.name if event in agent.hooks.names else event

@@ -8,7 +8,7 @@ import os
 from collections.abc import Coroutine, Iterable, Mapping
 from functools import lru_cache
 from types import MappingProxyType, TracebackType
-from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
+from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar, cast
 
 from crow.core.catalog import AnyCatalog, Mode, PromptSection
 from crow.core.errors import ExtensionError, ModelError, SessionError, nearest
@@ -76,6 +76,10 @@ class Defaults:
     def keys(self) -> Iterable[str]:
         """The environment variables that hold keys for models."""
         return ()
+
+    def hint(self, lacking: Literal["store", "sections"]) -> str:
+        """What to use for sessions to be stored, or for prompt sections to be read."""
+        return "use an extension that does it"
 
     def discover(
         self,
@@ -326,7 +330,7 @@ class Agent(Host):
             session.client = client or session.client
             return session
         if self.store is None:
-            raise SessionError("sessions are not stored: use the persistence extension")
+            raise SessionError(f"sessions are not stored: {self.defaults.hint('store')}")
         session = await self.store.load(session_id)
         session.store = self.store
         session.client = client or NullClient()
@@ -343,7 +347,7 @@ class Agent(Host):
         from crow.core.closing import forget
 
         if self.store is None:
-            raise SessionError("sessions are not stored: use an extension such as PersistenceHook")
+            raise SessionError(f"sessions are not stored: {self.defaults.hint('store')}")
         if session_id in self._sessions:
             raise SessionError(f"session {session_id} is open here: close it first")
         removed = await self.store.delete(session_id)

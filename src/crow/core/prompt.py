@@ -39,7 +39,6 @@ TRIES = 8
 FOLLOWING = "after_run"
 LATELY = 200
 """Runs of hooks among which a verdict is looked for."""
-UNREAD = "the extension system_prompt (SystemPromptHook), which puts it there, is not in use"
 ELSEWHERE = (
     "the session is at work in another event loop, and can only be waited for there: use "
     "asyncio.run_coroutine_threadsafe(agent.prompt(...), loop)"
@@ -113,7 +112,8 @@ async def _work(ctx: RunContext) -> None:
 async def _name_unread(ctx: RunContext) -> None:
     """Tell the user once of parts of the system prompt that no request had."""
     if ctx.session.parent is None and (names := ctx.agent.scope_of(ctx.session).unread("sections")):
-        text = f"no request has the prompt section {', '.join(names)}: {UNREAD}"
+        hint = ctx.agent.defaults.hint("sections")
+        text = f"no request has the prompt section {', '.join(names)}: {hint}"
         logger.warning("%s", text)
         await ctx.ui.notify(text, severity="warning")
 

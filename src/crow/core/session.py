@@ -119,7 +119,7 @@ class Key(str, Generic[V]):
         return whose.cache.pop(self, None)
 
 
-SUBAGENTS: Key[dict[str, Session]] = Key("subagents.open")
+SUBAGENTS: Key[dict[str, Session]] = Key("session.children")
 """The sessions of the sub-agents that work for a session, by id."""
 ENDING: Key[set[asyncio.Task[Any]]] = Key("tools.ending")
 """The work that cancelled calls have left to end: the next prompt waits for it, no answer does."""

@@ -377,7 +377,7 @@ async def test_words_that_no_database_can_hold_are_stored_all_the_same(db: Path 
 
 
 async def test_an_agent_without_the_extension_says_what_is_missing() -> None:
-    with pytest.raises(SessionError, match="use the persistence extension"):
+    with pytest.raises(SessionError, match="use an extension such as PersistenceHook"):
         await Agent(ScriptedModel(), tools=[]).load_session("x")
     agent = Agent(ScriptedModel(), hooks=[PersistenceHook()], tools=[])
     agent.remove("persistence")

@@ -389,17 +389,3 @@ class AgentHook:
     @event("watch", NotificationContext, aliases=("Notification",))
     def on_notification(self, kind: str, message: str) -> None:
         """The user's attention is wanted."""
-
-
-# Names of Claude Code's that belong to the extension that makes them happen, which defines them.
-ELSEWHERE: Mapping[str, str] = {
-    "TaskCreated": "plan",
-    "TaskCompleted": "plan",
-    "Elicitation": "mcp",
-    "ElicitationResult": "mcp",
-    "InstructionsLoaded": "instructions",
-    "FileChanged": "file_watcher",
-    "DirectoryAdded": "commands",
-    "TeammateIdle": "teams, which Crow does not bring",
-    "Setup": "setup",
-}

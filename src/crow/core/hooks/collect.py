@@ -31,9 +31,15 @@ def hook(event: str, **options: Any) -> Callable[[F], F]:
     return mark
 
 
-def hooks_of(thing: object, owner: Owner, names: Collection[str]) -> list[Hook]:
+def hooks_of(
+    thing: object,
+    owner: Owner,
+    names: Collection[str],
+    announced: Callable[[], Collection[str]] = tuple[str],
+) -> list[Hook]:
     """What it hangs at these events; raises `HookError` for a name that nearly is one of theirs.
 
+    ``announced`` gives those that there may be later: it is asked for a name that could be one.
     Classes do not count: a module that imports `Stop` has no hook of that name.
     """
     found: list[Hook] = []
@@ -45,9 +51,18 @@ def hooks_of(thing: object, owner: Owner, names: Collection[str]) -> list[Hook]:
         elif name in names:
             if getattr(method, "__func__", method) is not AgentHook.__dict__.get(name):
                 found.append(Hook(name, method, owner))
-        elif (name.startswith(EVENT_LIKE) or not name.islower()) and (near := _meant(name, names)):
-            raise HookError(f"{name} is no event; did you mean {near}?")
+        elif (name.startswith(EVENT_LIKE) or not name.islower()) and _is_announced(
+            name, names, announced()
+        ):
+            found.append(Hook(name, method, owner))
     return found
+
+
+def _is_announced(name: str, names: Collection[str], announced: Collection[str]) -> bool:
+    """True for an event that there may be later; raises `HookError` where another one is meant."""
+    if name not in announced and (near := _meant(name, {*names, *announced})):
+        raise HookError(f"{name} is no event; did you mean {near}?")
+    return name in announced
 
 
 def _meant(name: str, names: Collection[str]) -> str | None:
@@ -91,7 +106,7 @@ def unknown_event(event: str, known: Iterable[str]) -> str:
 def name_of(thing: object) -> str:
     """The name under which a thing is known: its ``name``, or its type's in snake case.
 
-    A trailing ``Hook`` or ``Extension`` does not count: ``PersistenceHook`` is ``persistence``.
+    A trailing ``Hook`` or ``Extension`` does not count: ``AuditLogHook`` is ``audit_log``.
     """
     name = getattr(thing, "name", None)
     if isinstance(name, str) and name:

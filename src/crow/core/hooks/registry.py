@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, cast, overloa
 
 from crow.core.errors import HookError
 from crow.core.events import Event
-from crow.core.hooks.agent_hook import ELSEWHERE, NAMES
+from crow.core.hooks.agent_hook import NAMES
 from crow.core.hooks.attempts import Next
 from crow.core.hooks.collect import hooks_of, owner_of, unknown_event
 from crow.core.hooks.context import Context, RunContext
@@ -86,8 +86,14 @@ class HookRegistry:
     ``parent`` has the hooks of the agent that a sub-agent works for; a session's has its
     ``agent``'s beside it. ``host`` is the agent whose hooks they are. ``owners`` are the extensions
     in use there, ``owner`` is the one that is being used just now; ``place`` is where what hangs
-    there stands, behind all that hangs on the agent of a session.
+    there stands, behind all that hangs on the agent of a session. ``announced`` says
+    which extension makes an event happen that nobody here knows yet: hooks for it wait for that.
     """
+
+    @staticmethod
+    def announced() -> Mapping[str, str]:
+        """The extension that makes each event happen which may be known later."""
+        return {}
 
     on_session_start: Fold[SessionContext, str]
     on_session_end: Watch[SessionContext]
@@ -210,8 +216,9 @@ class HookRegistry:
     @property
     def waiting(self) -> tuple[tuple[str, str, str], ...]:
         """Hooks for events whose extension is not in use: event, owner, extension."""
+        by = self.announced()
         return tuple(
-            (each.asked, each.owner.name, ELSEWHERE.get(each.asked, "")) for each in self._waiting
+            (hook.asked, hook.owner.name, by.get(hook.asked, "")) for hook in self._waiting
         )
 
     def knows(self, event: str) -> bool:
@@ -228,9 +235,10 @@ class HookRegistry:
         """What a name stands for on the session's agent."""
         if self.agent is not None and self.agent.knows(event):
             return self.agent._names[event]  # noqa: SLF001 - its own class
-        if event in ELSEWHERE:
-            raise HookError(f"the event {event!r} comes with the extension {ELSEWHERE[event]}")
-        raise HookError(unknown_event(event, [*self.names, *ELSEWHERE]))
+        announced = self.announced()
+        if event in announced:
+            raise HookError(f"the event {event!r} comes with the extension {announced[event]}")
+        raise HookError(unknown_event(event, [*self.names, *announced]))
 
     def _make(self, point: Point) -> HookPoint[Any, Any]:
         """A point as it is first asked for."""
@@ -289,8 +297,8 @@ class HookRegistry:
         Returns the one that hangs there already for a method that is known twice.
         """
         event = hook.asked
-        if event in ELSEWHERE and not self.knows(event):
-            logger.info("%s waits for the extension %s", event, ELSEWHERE[event])
+        if event not in self._names and not self.knows(event) and event in self.announced():
+            logger.info("%s waits for the extension %s", event, self.announced()[event])
             self._waiting.append(hook)
             return hook
         hook_point, when = self._lookup(event)
@@ -352,7 +360,7 @@ class HookRegistry:
         if isinstance(thing, HookRegistry):
             found = [hook.again(owner) for hook in (*thing, *thing._waiting)]  # noqa: SLF001 - its own class
         else:
-            found = hooks_of(thing, owner, {*self.names, *ELSEWHERE})
+            found = hooks_of(thing, owner, {*self.names}, self.announced)
         for hook in found:
             self._add(hook)
         return bool(found)

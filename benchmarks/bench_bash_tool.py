@@ -13,7 +13,8 @@ import time
 from typing import Any
 
 from crow.core.events import Event
-from crow.core.ports import Client, Launcher, NullClient
+from crow.core.ports.client import Client, NullClient
+from crow.core.ports.tool import Launcher
 from crow.core.tools import Call
 from crow.tools.declarations import bash
 from crow.tools.shells import Shells

@@ -21,7 +21,7 @@ from crow.app import build
 from crow.core.agent import Agent
 from crow.core.events import TextDelta
 from crow.core.messages import Message
-from crow.core.ports import Completion, Delta, Request
+from crow.core.ports.llm import Completion, Delta, Request
 from crow.core.tools import Call
 from crow.settings import load
 from crow.tools import builtin

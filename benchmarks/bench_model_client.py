@@ -95,7 +95,7 @@ class Crow:
         await self.model.aclose()
 
     async def ask(self, messages: list[Any], tools: list[Any], model: str) -> Any:
-        from crow.core.ports import Completion, Request
+        from crow.core.ports.llm import Completion, Request
 
         message = None
         async for item in self.model.stream(Request(messages, tools, model=model)):

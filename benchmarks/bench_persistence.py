@@ -19,7 +19,7 @@ from crow.core.agent import Agent
 from crow.core.events import TextDelta
 from crow.core.hooks.context import Context
 from crow.core.messages import user
-from crow.core.ports import Completion, Delta, Request
+from crow.core.ports.llm import Completion, Delta, Request
 from crow.core.tools import Call
 from crow.extensions import PersistenceHook
 from crow.tools import tool

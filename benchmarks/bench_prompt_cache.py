@@ -16,7 +16,7 @@ from typing import Any
 
 from crow.core.agent import Agent
 from crow.core.messages import Message
-from crow.core.ports import Completion, Delta, Request
+from crow.core.ports.llm import Completion, Delta, Request
 from crow.core.session import Session
 from crow.core.tools import Call
 from crow.extensions import PromptCacheHook

@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from crow.core.frozen import kept
 from crow.core.messages import Message, user
-from crow.core.ports import Delta, Request
+from crow.core.ports.llm import Delta, Request
+from crow.core.support.frozen import kept
 from crow.llm.http.assembly import Assembly
 from crow.llm.http.request_format import RequestFormat
 from crow.llm.http.splice import Shown

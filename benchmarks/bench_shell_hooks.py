@@ -13,8 +13,8 @@ import tempfile
 import time
 
 from crow.core.agent import Agent
-from crow.core.hooks.context import RunContext
 from crow.core.hooks.contexts import ToolContext
+from crow.core.hooks.run_context import RunContext
 from crow.core.session import Session
 from crow.core.tools import Call
 from crow.extensions import ShellHooks

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from crow.core.ports import Request
+from crow.core.ports.llm import Request
 from crow.llm.http import HttpModel
 from crow.llm.http.assembly import Assembly
 from crow.llm.http.request_format import RequestFormat

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 
 WANTED = ("node", "slow")
 """Marks by which tests ask for packages: for those alone are they installed."""

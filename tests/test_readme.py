@@ -62,7 +62,7 @@ def test_the_picture_of_the_house_is_the_layout_of_the_folders():
 
 
 def test_the_table_of_hooks_is_the_table_of_points():
-    from crow.core.hooks.agent_hook import POINTS
+    from crow.core.hooks.points import POINTS
 
     rows = {
         line.split("|")[1].strip(" `"): line

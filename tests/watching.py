@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from crow.core.events import Event, Notice
-from crow.core.ports import NullClient
+from crow.core.ports.client import NullClient
 
 T = TypeVar("T")
 

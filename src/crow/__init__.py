@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from crow.annotations.arg import Arg as Arg
     from crow.app import build as build
     from crow.core.agent import Agent as Agent
-    from crow.core.attachments import Attachment as Attachment
-    from crow.core.attachments import Attachments as Attachments
+    from crow.core.cache import Key as Key
     from crow.core.catalog import Command as Command
     from crow.core.catalog import Mode as Mode
     from crow.core.catalog import PromptSection as PromptSection
@@ -27,15 +26,11 @@ if TYPE_CHECKING:
     from crow.core.errors import ModelError as ModelError
     from crow.core.errors import SessionError as SessionError
     from crow.core.errors import SessionInUse as SessionInUse
-    from crow.core.frozen import frozen as frozen
-    from crow.core.frozen import mutable as mutable
     from crow.core.hooks.agent_hook import AgentHook as AgentHook
-    from crow.core.hooks.attempts import Next as Next
-    from crow.core.hooks.attempts import NextCall as NextCall
-    from crow.core.hooks.attempts import NextRequest as NextRequest
-    from crow.core.hooks.collect import hook as hook
+    from crow.core.hooks.call_next import Next as Next
+    from crow.core.hooks.call_next import NextCall as NextCall
+    from crow.core.hooks.call_next import NextRequest as NextRequest
     from crow.core.hooks.context import Context as Context
-    from crow.core.hooks.context import RunContext as RunContext
     from crow.core.hooks.contexts import CommandContext as CommandContext
     from crow.core.hooks.contexts import CompactContext as CompactContext
     from crow.core.hooks.contexts import ConfigContext as ConfigContext
@@ -49,25 +44,30 @@ if TYPE_CHECKING:
     from crow.core.hooks.contexts import TurnContext as TurnContext
     from crow.core.hooks.contexts import UpdateContext as UpdateContext
     from crow.core.hooks.contexts import WorktreeContext as WorktreeContext
+    from crow.core.hooks.discovery import hook as hook
+    from crow.core.hooks.output.hook_result import HookResult as HookResult
     from crow.core.hooks.points import Point as Point
     from crow.core.hooks.registry import FIRST as FIRST
     from crow.core.hooks.registry import LAST as LAST
     from crow.core.hooks.registry import HookRegistry as HookRegistry
-    from crow.core.hooks.result import HookResult as HookResult
+    from crow.core.hooks.run_context import Reply as Reply
+    from crow.core.hooks.run_context import RunContext as RunContext
     from crow.core.messages import Message as Message
     from crow.core.messages import Usage as Usage
-    from crow.core.ports import LLM as LLM
-    from crow.core.ports import Client as Client
-    from crow.core.ports import Completion as Completion
-    from crow.core.ports import NullClient as NullClient
-    from crow.core.ports import Request as Request
-    from crow.core.ports import Tool as Tool
-    from crow.core.ports import ToolEnvironment as ToolEnvironment
-    from crow.core.session import Key as Key
-    from crow.core.session import Reply as Reply
+    from crow.core.ports.client import Client as Client
+    from crow.core.ports.client import NullClient as NullClient
+    from crow.core.ports.llm import LLM as LLM
+    from crow.core.ports.llm import Completion as Completion
+    from crow.core.ports.llm import Request as Request
+    from crow.core.ports.tool import Tool as Tool
+    from crow.core.ports.tool import ToolEnvironment as ToolEnvironment
     from crow.core.session import Session as Session
-    from crow.core.session import SessionInfo as SessionInfo
-    from crow.core.session import Store as Store
+    from crow.core.store import Attachment as Attachment
+    from crow.core.store import Attachments as Attachments
+    from crow.core.store import SessionInfo as SessionInfo
+    from crow.core.store import Store as Store
+    from crow.core.support.frozen import frozen as frozen
+    from crow.core.support.frozen import mutable as mutable
     from crow.core.tools import Call as Call
     from crow.core.tools import ToolResult as ToolResult
     from crow.core.trace import Record as Record
@@ -87,25 +87,29 @@ _ROOMS = {
     "crow.annotations.arg": "Arg",
     "crow.app": "build",
     "crow.core.agent": "Agent",
-    "crow.core.attachments": "Attachment Attachments",
-    "crow.core.hooks.attempts": "Next NextCall NextRequest",
-    "crow.core.hooks.collect": "hook",
-    "crow.core.hooks.context": "Context RunContext",
+    "crow.core.cache": "Key",
+    "crow.core.catalog": "Command Mode PromptSection",
+    "crow.core.errors": "CrowError ExtensionError HookError ModelError SessionError SessionInUse",
+    "crow.core.hooks.agent_hook": "AgentHook",
+    "crow.core.hooks.context": "Context",
     "crow.core.hooks.contexts": (
         "CommandContext CompactContext ConfigContext CwdContext ErrorContext MessageContext "
         "NotificationContext RequestContext SessionContext ToolContext TurnContext UpdateContext "
         "WorktreeContext"
     ),
-    "crow.core.errors": "CrowError ExtensionError HookError ModelError SessionError SessionInUse",
-    "crow.core.frozen": "frozen mutable",
-    "crow.core.hooks.result": "HookResult",
-    "crow.core.hooks.registry": "FIRST LAST HookRegistry",
-    "crow.core.messages": "Message Usage",
-    "crow.core.hooks.agent_hook": "AgentHook",
+    "crow.core.hooks.discovery": "hook",
+    "crow.core.hooks.output.hook_result": "HookResult",
     "crow.core.hooks.points": "Point",
-    "crow.core.ports": "Client Completion LLM NullClient Request Tool ToolEnvironment",
-    "crow.core.catalog": "Command Mode PromptSection",
-    "crow.core.session": "Key Reply Session SessionInfo Store",
+    "crow.core.hooks.registry": "FIRST LAST HookRegistry",
+    "crow.core.hooks.run_context": "Reply RunContext",
+    "crow.core.hooks.call_next": "Next NextCall NextRequest",
+    "crow.core.messages": "Message Usage",
+    "crow.core.ports.client": "Client NullClient",
+    "crow.core.ports.llm": "Completion LLM Request",
+    "crow.core.ports.tool": "Tool ToolEnvironment",
+    "crow.core.session": "Session",
+    "crow.core.store": "Attachment Attachments SessionInfo Store",
+    "crow.core.support.frozen": "frozen mutable",
     "crow.core.tools": "Call ToolResult",
     "crow.core.trace": "Record",
     "crow.core.ui": "UI",

@@ -10,7 +10,8 @@ from crow.core.agent import Agent, ChatClient, Defaults
 from crow.core.errors import ModelError
 from crow.core.extensions import Found
 from crow.core.hooks.registry import HookRegistry
-from crow.core.ports import LLM, Tool
+from crow.core.ports.llm import LLM
+from crow.core.ports.tool import Tool
 from crow.entry_points import events
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from crow.core.errors import ExtensionError
 from crow.core.extensions import Found
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent

@@ -25,8 +25,16 @@ from crow.core.events import (
     UsageReported,
     UserMessage,
 )
-from crow.core.form import Filled, Form
-from crow.core.ports import ALLOW_ONCE, REJECT_ONCE, Delta, Option, PermissionRequest, Question
+from crow.core.ports.client import (
+    ALLOW_ONCE,
+    REJECT_ONCE,
+    Filled,
+    Form,
+    Option,
+    PermissionRequest,
+    Question,
+)
+from crow.core.ports.llm import Delta
 
 __all__ = [
     "ALLOW_ONCE",

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Protocol
 
-from crow.core.ports import Launcher
-from crow.core.session import CARRIER, ENDING, FIRST_PROMPT, SUBAGENTS, TRACE_CONTEXT, Key
+from crow.core.cache import CARRIER, ENDING, FIRST_PROMPT, SUBAGENTS, TRACE_CONTEXT, Key
+from crow.core.ports.tool import Launcher
 
 __all__ = [
     "CARRIER",

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from crow.core.ports import Completion
+from crow.core.ports.llm import Completion
 from crow.core.tools import Call
 
 NAME = "large.txt"

@@ -14,7 +14,8 @@ import pytest
 from crow import Agent, tool
 from crow.core.events import CallDelta, Retrying
 from crow.core.hooks.contexts import TurnContext
-from crow.core.ports import Completion, Request, ToolEnvironment
+from crow.core.ports.llm import Completion, Request
+from crow.core.ports.tool import ToolEnvironment
 from crow.llm import ChatCompletions
 from crow.testing import Endpoint, FakeEditor, ScriptedModel, call, delay, text
 from crow.testing.endpoint import END, begin, delta, event, piece

@@ -10,7 +10,7 @@ import pytest
 from tests.acp.conftest import stored
 
 from crow import Agent, Ask, tool
-from crow.core.ports import Option
+from crow.core.ports.client import Option
 from crow.extensions import SubagentsHook
 from crow.testing import FakeEditor, ScriptedModel, call, delay
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from crow import Agent, tool
-from crow.core.ports import ToolEnvironment
+from crow.core.ports.tool import ToolEnvironment
 from crow.testing import FakeEditor, ScriptedModel, call
 
 

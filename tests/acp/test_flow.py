@@ -13,7 +13,7 @@ from crow import Agent
 from crow.acp.jsonrpc import Message
 from crow.acp.send_queue import SendQueue
 from crow.core.events import TextDelta
-from crow.core.ports import Completion, Request
+from crow.core.ports.llm import Completion, Request
 from crow.testing import FakeEditor, ScriptedModel, call
 
 

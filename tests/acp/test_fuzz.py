@@ -18,7 +18,7 @@ from tests.properties import examples
 
 from crow import Agent
 from crow.core.events import TextDelta
-from crow.core.ports import Completion, Request
+from crow.core.ports.llm import Completion, Request
 from crow.extensions.persistence import PersistenceHook
 from crow.testing import FakeEditor
 from crow.testing.wire import Wire

@@ -13,7 +13,7 @@ from acp import RequestError
 
 from crow import Agent, Continue
 from crow.core.catalog import Mode
-from crow.core.ports import LLM
+from crow.core.ports.llm import LLM
 from crow.extensions import CompactionHook
 from crow.llm import Routed
 from crow.testing import FakeEditor, ScriptedModel, text

@@ -11,7 +11,7 @@ import pytest
 from acp.exceptions import RequestError
 
 from crow import Agent, Ask
-from crow.core.ports import ALLOW_ONCE
+from crow.core.ports.client import ALLOW_ONCE
 from crow.testing import FakeEditor, ScriptedModel, call
 
 CROW = str(Path(sys.executable).with_name("crow"))

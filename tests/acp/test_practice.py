@@ -15,7 +15,7 @@ import pytest
 from crow import Agent, Ask, tool
 from crow.app import build
 from crow.core.hooks.contexts import ToolContext
-from crow.core.ports import Option
+from crow.core.ports.client import Option
 from crow.extensions.persistence import PersistenceHook
 from crow.testing import FakeEditor, ScriptedModel, call, delay
 from crow.tools import builtin

@@ -12,10 +12,10 @@ from acp import RequestError
 from crow import Agent, Deny, Stop, tool
 from crow.core.errors import ModelError
 from crow.core.events import Compacted, Notice, PlanChanged, PlanEntry, Retrying
-from crow.core.hooks.context import RunContext
 from crow.core.hooks.contexts import ToolContext
+from crow.core.hooks.run_context import RunContext
 from crow.core.messages import Usage
-from crow.core.ports import ToolEnvironment
+from crow.core.ports.tool import ToolEnvironment
 from crow.core.tools import ToolResult
 from crow.testing import FakeEditor, ScriptedModel, call, text
 from crow.testing.model import Line

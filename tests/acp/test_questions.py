@@ -11,7 +11,7 @@ from acp import RequestError
 
 from crow import Agent, Ask
 from crow.core.hooks.contexts import SessionContext, ToolContext
-from crow.core.ports import Option
+from crow.core.ports.client import Option
 from crow.testing import FakeEditor, ScriptedModel, call
 
 ALWAYS = Option("always", "Always", "allow_always")

@@ -15,7 +15,7 @@ from crow.core.catalog import Command, Mode
 from crow.core.events import PlanChanged, PlanEntry
 from crow.core.hooks.contexts import ConfigContext, SessionContext
 from crow.core.messages import Usage
-from crow.core.ports import ToolEnvironment
+from crow.core.ports.tool import ToolEnvironment
 from crow.testing import FakeEditor, ScriptedModel, call, text
 
 

@@ -24,7 +24,7 @@ from crow.app import build
 from crow.core.errors import ModelError
 from crow.core.events import Compacted, Retrying
 from crow.core.messages import Usage
-from crow.core.ports import ToolEnvironment
+from crow.core.ports.tool import ToolEnvironment
 from crow.testing import FakeEditor, ScriptedModel, call, delay, text
 from crow.testing.model import Line
 from crow.testing.transcript import transcript

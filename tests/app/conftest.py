@@ -12,8 +12,9 @@ import pytest
 from crow.app import build
 from crow.core.agent import Agent
 from crow.core.events import Event, Notice
-from crow.core.ports import Files, PermissionRequest, Question, Terminals
-from crow.core.session import Reply, Session
+from crow.core.hooks.run_context import Reply
+from crow.core.ports.client import Files, PermissionRequest, Question, Terminals
+from crow.core.session import Session
 from crow.testing import ScriptedModel
 from crow.testing.model import Line
 

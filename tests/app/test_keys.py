@@ -12,7 +12,7 @@ import pytest
 from tests.app.conftest import Room, write
 from tests.app.test_imports import PLANTS
 
-from crow.core.ports import Terminal
+from crow.core.ports.client import Terminal
 from crow.llm.presets import KEY_NAMES
 from crow.project.trust import is_trusted, trust
 from crow.testing import call

@@ -14,7 +14,7 @@ from tests.app.conftest import Room, write
 from crow.app import export, live_of
 from crow.core.events import ConfigChanged
 from crow.core.extensions import Found
-from crow.core.hooks.collect import hook
+from crow.core.hooks.discovery import hook
 from crow.core.verdicts import Deny
 from crow.project.trust import trust
 from crow.settings import load

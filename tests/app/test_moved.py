@@ -11,7 +11,7 @@ import pytest
 from tests.app.conftest import Room, write
 
 from crow.core.errors import HookError
-from crow.core.ports import PermissionRequest
+from crow.core.ports.client import PermissionRequest
 from crow.project.trust import trust
 from crow.testing import call
 

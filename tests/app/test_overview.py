@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.app.conftest import Room, write
 
-from crow.core.ports import PermissionRequest
+from crow.core.ports.client import PermissionRequest
 from crow.testing import call
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.app.conftest import write
 
-from crow.core.ports import PermissionRequest
+from crow.core.ports.client import PermissionRequest
 from crow.project.trust import trust
 from crow.project.worktree import main_worktree
 from crow.settings.reading import load

@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.extensions.persistence.scarce import Client, fill, mount
 
 from crow import build
-from crow.core.ports import PermissionRequest
+from crow.core.ports.client import PermissionRequest
 from crow.project.trust import trust
 from crow.testing import ScriptedModel, call
 

@@ -14,7 +14,7 @@ import pytest
 from tests.clients.conftest import KEPT
 from tests.npm import programs
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 
 INSTALLING = 300
 CODEX = """

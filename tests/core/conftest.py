@@ -11,17 +11,10 @@ import pytest
 
 from crow.core.agent import Agent
 from crow.core.events import Event, TextDelta, ThoughtDelta
-from crow.core.ports import (
-    LLM,
-    Completion,
-    Files,
-    PermissionRequest,
-    Question,
-    Request,
-    Terminals,
-    ToolEnvironment,
-)
-from crow.core.session import Reply
+from crow.core.hooks.run_context import Reply
+from crow.core.ports.client import Files, PermissionRequest, Question, Terminals
+from crow.core.ports.llm import LLM, Completion, Request
+from crow.core.ports.tool import ToolEnvironment
 from crow.core.tools import ToolResult
 
 

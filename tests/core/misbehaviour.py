@@ -13,10 +13,10 @@ from typing import Any
 from crow.core.agent import Agent
 from crow.core.errors import SessionError
 from crow.core.events import Notice, TextDelta
-from crow.core.hooks.agent_hook import POINTS
-from crow.core.hooks.collect import hook
+from crow.core.hooks.discovery import hook
+from crow.core.hooks.points import POINTS
 from crow.core.messages import tool_answer, user
-from crow.core.ports import Completion, Request
+from crow.core.ports.llm import Completion, Request
 from crow.core.tools import Call, ToolResult
 from crow.core.verdicts import Allow, Answer, Ask, Continue, Deny, Stop
 

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from crow import Agent, AgentHook, Allow, Ask, tool
-from crow.core.hooks.agent_hook import POINTS
-from crow.core.hooks.points import Point
+from crow.core.hooks.points import POINTS, Point
 from crow.core.hooks.registry import KINDS, HookRegistry
 from crow.testing import ScriptedModel, call
 

@@ -11,7 +11,7 @@ from crow.core.events import CallDelta, ToolEnded, ToolPending
 from crow.core.history import flaw
 from crow.core.hooks.context import Context
 from crow.core.messages import Message
-from crow.core.ports import Completion
+from crow.core.ports.llm import Completion
 from crow.core.tools import Call
 from crow.testing import ScriptedModel, call
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from crow.core.agent import Agent
+from crow.core.cache import Key
 from crow.core.history import flaw
-from crow.core.hooks.agent_hook import POINTS
-from crow.core.session import Key
+from crow.core.hooks.points import POINTS
 from crow.testing import ScriptedModel, call
 
 LIKE_LIST = (

@@ -12,9 +12,10 @@ from crow.core.catalog import Command
 from crow.core.errors import HookError, ModelError
 from crow.core.hooks.points import Point
 from crow.core.messages import Usage, is_prompt
-from crow.core.ports import NullClient, Question, Request
-from crow.core.tasks import Clock
-from crow.core.validation import mismatch
+from crow.core.ports.client import NullClient, Question
+from crow.core.ports.llm import Request
+from crow.core.support.tasks import Clock
+from crow.core.support.validation import mismatch
 from crow.core.verdicts import Allow, Answer, Ask, Continue, Deny, Stop
 from crow.testing import ScriptedModel, call, text
 
@@ -168,7 +169,7 @@ async def test_interrupts_pass_through_hooks():
     agent = bare()
     agent.hooks.register("after_run", interrupt)
     session = await agent.new_session()
-    from crow.core.hooks.context import RunContext
+    from crow.core.hooks.run_context import RunContext
 
     with pytest.raises(KeyboardInterrupt):
         await run_hook(agent.hooks.after_run.entries[0], RunContext(agent, session, "go"))
@@ -475,7 +476,7 @@ async def test_reasoning_stays_with_the_message():
 
 
 async def test_a_run_that_has_not_begun_can_be_cancelled_too():
-    from crow.core.hooks.context import RunContext
+    from crow.core.hooks.run_context import RunContext
 
     agent = bare()
     run = RunContext(agent, await agent.new_session(), "go")

@@ -10,9 +10,10 @@ import pytest
 
 from crow.core.agent import Agent
 from crow.core.errors import HookError
-from crow.core.hooks.agent_hook import POINTS
-from crow.core.hooks.context import Context, RunContext
+from crow.core.hooks.context import Context
 from crow.core.hooks.contexts import ErrorContext
+from crow.core.hooks.points import POINTS
+from crow.core.hooks.run_context import RunContext
 from crow.core.tools import ToolKind
 from crow.core.verdicts import Answer
 from crow.testing import ScriptedModel, call

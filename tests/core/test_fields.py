@@ -12,11 +12,13 @@ from crow.core.agent import Agent
 from crow.core.catalog import Command
 from crow.core.errors import ExtensionError, HookError
 from crow.core.events import TextDelta
-from crow.core.hooks.agent_hook import POINTS
-from crow.core.hooks.context import Context, RunContext
+from crow.core.hooks.context import Context
 from crow.core.hooks.contexts import WorktreeContext
-from crow.core.ports import Completion, NullClient, PermissionRequest
-from crow.core.session import Reply, Session
+from crow.core.hooks.points import POINTS
+from crow.core.hooks.run_context import Reply, RunContext
+from crow.core.ports.client import NullClient, PermissionRequest
+from crow.core.ports.llm import Completion
+from crow.core.session import Session
 from crow.core.tool_call import run_tool
 from crow.core.tools import ToolResult
 from crow.core.verdicts import Allow, Answer, Ask, Continue, Deny, Stop

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crow.core.frozen import frozen, mutable
+from crow.core.support.frozen import frozen, mutable
 from crow.core.tools import Call
 
 KINDS: Any = dataclasses.dataclass(frozen=True, slots=True)

@@ -35,16 +35,17 @@ from tests.core.misbehaviour import (
 )
 
 from crow.core.agent import Agent
+from crow.core.cache import SUBAGENTS
 from crow.core.catalog import Command
 from crow.core.errors import CrowError, ModelError, SessionError
 from crow.core.events import ToolEnded, ToolPending
-from crow.core.hooks.agent_hook import POINTS
-from crow.core.hooks.collect import hook
 from crow.core.hooks.context import Context
+from crow.core.hooks.discovery import hook
+from crow.core.hooks.points import POINTS
 from crow.core.hooks.proxy import View
-from crow.core.ports import Completion
-from crow.core.session import SUBAGENTS, Session
-from crow.core.tasks import DOING, Spawned
+from crow.core.ports.llm import Completion
+from crow.core.session import Session
+from crow.core.support.tasks import DOING, Spawned
 from crow.core.verdicts import Answer
 from crow.testing import ScriptedModel, call
 from crow.testing.model import text

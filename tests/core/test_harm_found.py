@@ -15,7 +15,8 @@ from crow.core.events import Notice
 from crow.core.history import flaw, repaired
 from crow.core.hooks.context import Context
 from crow.core.messages import user
-from crow.core.ports import Completion, NullClient
+from crow.core.ports.client import NullClient
+from crow.core.ports.llm import Completion
 from crow.core.session import Session
 from crow.core.tools import Call
 from crow.core.verdicts import Ask

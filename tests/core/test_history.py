@@ -13,7 +13,7 @@ from tests.properties import examples
 from crow.core.agent import Agent
 from crow.core.errors import HookError
 from crow.core.history import History, flaw, open_end
-from crow.core.hooks.agent_hook import POINTS
+from crow.core.hooks.points import POINTS
 from crow.core.messages import tool_answer, user
 from crow.core.tools import ToolKind
 from crow.testing import ScriptedModel, call

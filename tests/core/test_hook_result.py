@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from crow import Agent, Ask, Context, Deny, HookResult, Point, tool
-from crow.core.hooks.agent_hook import POINTS
-from crow.core.hooks.effects import understood
+from crow.core.hooks.output.effects import understood
+from crow.core.hooks.points import POINTS
 from crow.events import Notice, TextDelta, TitleChanged
 from crow.keys import FIRST_PROMPT
 from crow.messages import text_of

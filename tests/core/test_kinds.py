@@ -16,7 +16,7 @@ from crow.core.events import Notice, RunEnded, TextDelta
 from crow.core.hooks.contexts import ToolContext
 from crow.core.hooks.registry import FIRST, LAST
 from crow.core.messages import Usage
-from crow.core.ports import Completion
+from crow.core.ports.llm import Completion
 from crow.core.tools import ToolResult
 from crow.core.verdicts import (
     Allow,
@@ -48,7 +48,7 @@ async def ruling_of(*answers: Any) -> Ruling:
     for answer in answers:
         agent.hooks.register("before_run", lambda answer=answer: answer)
     session = await agent.new_session()
-    from crow.core.hooks.context import RunContext
+    from crow.core.hooks.run_context import RunContext
 
     return await agent.hooks.before_run.fire(RunContext(agent, session, "hi"))
 

@@ -15,7 +15,7 @@ from crow.core import loop
 from crow.core.agent import Agent
 from crow.core.errors import ModelError
 from crow.core.events import Notice, UserMessage
-from crow.core.ports import Completion
+from crow.core.ports.llm import Completion
 from crow.core.tools import Call
 from crow.testing import ScriptedModel, call, text
 

@@ -17,13 +17,13 @@ from crow.core.agent import Agent
 from crow.core.catalog import Command
 from crow.core.errors import HookError
 from crow.core.events import ToolProgress
-from crow.core.hooks.agent_hook import POINTS
 from crow.core.hooks.contexts import ToolContext
-from crow.core.ports import Completion, Delta, Request
-from crow.core.tasks import Errand
+from crow.core.hooks.points import POINTS
+from crow.core.ports.llm import Completion, Delta, Request
+from crow.core.support.clock import GARBAGE
+from crow.core.support.tasks import Errand
 from crow.core.tools import ToolResult
 from crow.core.verdicts import Allow, Ask, Deny
-from crow.core.waits import GARBAGE
 from crow.testing import ScriptedModel, call
 
 SOON = 0.02

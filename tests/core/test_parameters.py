@@ -11,8 +11,8 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import pytest
 
-from crow.core.frozen import frozen
-from crow.core.parameters import parameters
+from crow.core.support.frozen import frozen
+from crow.core.support.parameters import parameters
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ import pytest
 from crow.core.agent import Agent
 from crow.core.catalog import Command
 from crow.core.errors import SessionError
-from crow.core.hooks.agent_hook import POINTS
+from crow.core.hooks.points import POINTS
 from crow.core.session import Session
 from crow.core.tools import ToolKind
 from crow.testing import ScriptedModel, call

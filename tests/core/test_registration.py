@@ -11,13 +11,14 @@ from crow.core.agent import Agent
 from crow.core.catalog import Command
 from crow.core.errors import ExtensionError, HookError
 from crow.core.events import Notice
-from crow.core.hooks.agent_hook import POINTS, AgentHook
-from crow.core.hooks.collect import hook, name_of
-from crow.core.hooks.context import Context, RunContext
+from crow.core.hooks.agent_hook import AgentHook
+from crow.core.hooks.context import Context
 from crow.core.hooks.contexts import ToolContext
-from crow.core.hooks.points import Point
+from crow.core.hooks.discovery import hook, name_of
+from crow.core.hooks.points import POINTS, Point
 from crow.core.hooks.registry import FIRST, LAST, HookRegistry
-from crow.core.ports import NullClient, Question
+from crow.core.hooks.run_context import RunContext
+from crow.core.ports.client import NullClient, Question
 from crow.core.tools import Call
 from crow.core.verdicts import Allow, Answer, Ask, Deny
 from crow.entry_points import events

@@ -10,10 +10,10 @@ import pytest
 from crow.core.agent import Agent
 from crow.core.catalog import Command, Mode, PromptSection
 from crow.core.errors import ExtensionError, HookError, SessionError
-from crow.core.hooks.collect import hook
-from crow.core.hooks.context import RunContext
+from crow.core.hooks.discovery import hook
 from crow.core.hooks.points import Point
 from crow.core.hooks.registry import FIRST, LAST
+from crow.core.hooks.run_context import RunContext
 from crow.core.session import Session
 from crow.core.verdicts import Allow, Answer, Ask, Deny
 from crow.testing import ScriptedModel, call

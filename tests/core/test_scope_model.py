@@ -12,8 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from tests.properties import examples
 
 from crow.core.agent import Agent
-from crow.core.hooks.collect import hook
-from crow.core.hooks.context import RunContext
+from crow.core.hooks.discovery import hook
+from crow.core.hooks.run_context import RunContext
 from crow.testing import ScriptedModel
 
 NAMES = st.sampled_from(["a", "b", "c"])

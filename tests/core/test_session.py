@@ -322,7 +322,7 @@ async def test_what_a_tool_returns_becomes_a_result(make_echo, value, shown):
 
 
 async def test_a_hook_can_ask_the_model_beside_the_conversation():
-    from crow.core.ports import Request
+    from crow.core.ports.llm import Request
 
     used: Usage = {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5}
     agent = Agent(ScriptedModel(text("a summary", usage=used), "done"), tools=())

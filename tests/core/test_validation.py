@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from crow.core.frozen import kept
 from crow.core.messages import Message, ToolCall
-from crow.core.ports import Client
-from crow.core.validation import check, fits
+from crow.core.ports.client import Client
+from crow.core.support.frozen import kept
+from crow.core.support.validation import check, fits
 
 CALL: Any = {"id": "1", "type": "function", "function": {"name": "Read", "arguments": "{}"}}
 

@@ -18,7 +18,7 @@ import pytest
 
 from crow import NextCall, NullClient, ToolContext, ToolResult, tool
 from crow.core.agent import Agent
-from crow.core.ports import Question
+from crow.core.ports.client import Question
 from crow.testing import ScriptedModel, call
 
 SPINS = "while True: pass"

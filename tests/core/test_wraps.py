@@ -22,7 +22,7 @@ from crow import (
     ToolResult,
     Usage,
 )
-from crow.core.hooks.pieces import ANEW
+from crow.core.hooks.wraps.stream import ANEW
 from crow.events import ALLOW_ONCE, REJECT_ONCE, ThoughtDelta, ToolStarted, UsageReported
 from crow.testing import ScriptedModel, call, text
 

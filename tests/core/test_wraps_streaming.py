@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from crow import Agent, Call, Completion, ModelError, NullClient
-from crow.core.hooks.pieces import ANEW
+from crow.core.hooks.wraps.stream import ANEW
 from crow.events import CallDelta, Event, Retrying, TextDelta, ThoughtDelta
 from crow.testing import ScriptedModel, call, delay, text
 

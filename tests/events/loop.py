@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from html import escape
 
-from crow.core.hooks.agent_hook import POINTS
+from crow.core.hooks.points import POINTS
 
 COLOURS = {
     "gate": ("#b42318", "#fef3f2"),

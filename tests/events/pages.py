@@ -6,8 +6,7 @@ import inspect
 from pathlib import Path
 
 from crow import AgentHook, RunContext, TurnContext
-from crow.core.hooks.agent_hook import POINTS
-from crow.core.hooks.points import COMMON, Point
+from crow.core.hooks.points import COMMON, POINTS, Point
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "events"

@@ -10,8 +10,7 @@ import pytest
 from tests.events.loop import drawn
 from tests.events.pages import FOLDER, ROOT, head
 
-from crow.core.hooks.agent_hook import POINTS
-from crow.core.hooks.points import Point
+from crow.core.hooks.points import POINTS, Point
 from crow.testing import Pilot
 
 

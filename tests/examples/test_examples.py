@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from crow import Agent
-from crow.core.ports import NullClient, PermissionRequest
+from crow.core.ports.client import NullClient, PermissionRequest
 from crow.testing import ScriptedModel, call
 from crow.testing.plugin import AgentOf
 

@@ -11,7 +11,7 @@ import pytest
 from crow import Agent
 from crow.core.events import Notice
 from crow.core.messages import text_of
-from crow.core.ports import NullClient
+from crow.core.ports.client import NullClient
 from crow.extensions import BackgroundHook
 from crow.testing import ScriptedModel, call
 from crow.testing.plugin import AgentOf

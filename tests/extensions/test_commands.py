@@ -16,7 +16,7 @@ from crow.core.events import CommandsChanged, ConfigChanged, Event, Notice, Tool
 from crow.core.extensions import Found
 from crow.core.hooks.contexts import CwdContext, ToolContext
 from crow.core.messages import text_of
-from crow.core.ports import NullClient
+from crow.core.ports.client import NullClient
 from crow.extensions import CommandsHook, PermissionsHook, PersistenceHook, SystemPromptHook
 from crow.extensions.commands.recipe import Recipe, stamps
 from crow.project.trust import trust

@@ -16,7 +16,7 @@ from crow import Agent, Deny, tool
 from crow.core.errors import ModelError
 from crow.core.events import Compacted
 from crow.core.messages import Message, Usage, text_of
-from crow.core.ports import Completion, Delta, Request
+from crow.core.ports.llm import Completion, Delta, Request
 from crow.extensions import CompactionHook, PermissionsHook, PersistenceHook, SystemPromptHook
 from crow.extensions.compaction.history import turns_of
 from crow.extensions.compaction.summary import transcript

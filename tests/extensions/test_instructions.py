@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.watching import Watching
 
-from crow.core.hooks.context import RunContext
+from crow.core.hooks.run_context import RunContext
 from crow.extensions import CommandsHook, InstructionsHook, PersistenceHook, SystemPromptHook
 from crow.testing import ScriptedModel, call
 from crow.testing.plugin import AgentOf

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from crow import Agent, tool
-from crow.core.ports import Completion
+from crow.core.ports.llm import Completion
 from crow.extensions import LimitsHook
 from crow.extensions.limits import NUDGE
 from crow.testing import ScriptedModel, call, text

@@ -13,9 +13,9 @@ from inline_snapshot import snapshot
 
 from crow import Agent, Deny
 from crow.core.events import CommandsChanged, Notice, ToolEnded
-from crow.core.hooks.context import RunContext
+from crow.core.hooks.run_context import RunContext
 from crow.core.messages import text_of
-from crow.core.ports import NullClient
+from crow.core.ports.client import NullClient
 from crow.core.session import Session
 from crow.extensions import (
     PermissionsHook,

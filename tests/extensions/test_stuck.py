@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from crow import Agent, tool
-from crow.core.session import Reply
+from crow.core.hooks.run_context import Reply
 from crow.extensions import StuckHook
 from crow.testing import ScriptedModel, call
 

@@ -13,7 +13,7 @@ from tests.extensions.branching import Branching
 from crow import Agent, tool
 from crow.core.errors import ModelError
 from crow.core.events import Event, Notice, TextDelta, ToolEnded, ToolPending, ToolProgress
-from crow.core.ports import NullClient, PermissionRequest
+from crow.core.ports.client import NullClient, PermissionRequest
 from crow.core.verdicts import Allow, Ask
 from crow.extensions import (
     InstructionsHook,

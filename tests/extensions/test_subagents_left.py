@@ -15,7 +15,8 @@ from tests.extensions.test_subagents_memory import project
 
 from crow import LLM, Agent, Completion, Request, RunContext
 from crow.app import build
-from crow.core.ports import Delta, NullClient, PermissionRequest
+from crow.core.ports.client import NullClient, PermissionRequest
+from crow.core.ports.llm import Delta
 from crow.events import Notice
 from crow.extensions import McpHook, SubagentsHook
 from crow.keys import JOBS, SUBAGENTS

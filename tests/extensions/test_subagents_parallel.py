@@ -12,7 +12,7 @@ from tests.extensions.branching import Branching
 
 from crow import Agent, tool
 from crow.core.events import Event
-from crow.core.ports import NullClient, PermissionRequest
+from crow.core.ports.client import NullClient, PermissionRequest
 from crow.core.session import Session
 from crow.core.verdicts import Ask
 from crow.extensions import PersistenceHook, SubagentsHook

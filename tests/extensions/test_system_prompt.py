@@ -13,7 +13,7 @@ from tests.watching import Watching
 from crow import Agent, Command, ExtensionError, tool
 from crow.core.catalog import PromptSection
 from crow.core.events import Notice
-from crow.core.ports import NullClient
+from crow.core.ports.client import NullClient
 from crow.core.session import Session
 from crow.core.tools import ToolKind
 from crow.extensions import SystemPromptHook

@@ -9,7 +9,7 @@ import pytest
 
 from crow import Agent, ModelError
 from crow.core.events import Event, TitleChanged
-from crow.core.ports import NullClient
+from crow.core.ports.client import NullClient
 from crow.extensions import PersistenceHook, TitlesHook
 from crow.testing import ScriptedModel
 

@@ -20,7 +20,7 @@ from inline_snapshot import snapshot
 
 from crow import Agent
 from crow.core.events import ToolEnded, ToolPending
-from crow.core.ports import NullClient, PermissionRequest
+from crow.core.ports.client import NullClient, PermissionRequest
 from crow.core.tools import ToolResult
 from crow.extensions import PermissionsHook, WebHook
 from crow.extensions.web.address import is_public, look_up

@@ -23,7 +23,7 @@ from tests.extensions.shell_hooks.conftest import Person
 from tests.firings.recorder import LOG
 
 from crow import Agent, Session, build
-from crow.core.ports import Question
+from crow.core.ports.client import Question
 from crow.extensions.shell_hooks.event import EVENTS
 from crow.extensions.subagents.hook import INHERITED
 from crow.settings import load

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from crow.core.hooks.agent_hook import POINTS
+from crow.core.hooks.points import POINTS
 
 ROOT = Path(__file__).parents[2]
 PLACES = re.findall(r"file: (\S+)|root: (\S+)", (ROOT / "docs" / "_toc.yml").read_text("utf-8"))

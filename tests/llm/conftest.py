@@ -7,7 +7,7 @@ import pytest
 
 from crow.core.events import Retrying, TextDelta
 from crow.core.messages import user
-from crow.core.ports import LLM, Completion, Request
+from crow.core.ports.llm import LLM, Completion, Request
 from crow.llm import ChatCompletions, HttpModel, Retries, Timeouts
 from crow.llm.client import ClientModel
 from crow.testing import Endpoint

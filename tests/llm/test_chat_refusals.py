@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from crow.core.messages import Message, user
-from crow.core.ports import Request
+from crow.core.ports.llm import Request
 from crow.llm import resolve
 from crow.testing.endpoint import Endpoint, Received, Response, answer, respond
 

@@ -10,7 +10,7 @@ import pytest
 from crow.core.errors import ModelError
 from crow.core.events import CallDelta, TextDelta, ThoughtDelta
 from crow.core.messages import user
-from crow.core.ports import Completion, Request
+from crow.core.ports.llm import Completion, Request
 from crow.llm import Retries, Timeouts
 from crow.llm.client import ClientModel
 from crow.llm.http import NO_RETRIES

@@ -20,7 +20,7 @@ from google.auth import jwt
 
 from crow.core.errors import ModelError
 from crow.core.messages import user
-from crow.core.ports import Request
+from crow.core.ports.llm import Request
 from crow.llm import resolve
 from crow.llm.models import model_info
 from crow.testing import Endpoint, StrictMessages

@@ -13,7 +13,7 @@ import pytest
 from crow.core.errors import ModelError
 from crow.core.events import CallDelta, TextDelta
 from crow.core.messages import tool_answer, user
-from crow.core.ports import Request
+from crow.core.ports.llm import Request
 from crow.llm import ChatCompletions, HttpModel, Retries, Timeouts
 from crow.llm.chat.completions import ChatWire
 from crow.llm.http import NO_RETRIES

@@ -10,7 +10,7 @@ import pytest
 
 from crow.core.errors import ModelError
 from crow.core.messages import user
-from crow.core.ports import Request
+from crow.core.ports.llm import Request
 from crow.llm import Timeouts, resolve
 from crow.llm.models import Prices
 from crow.testing import Endpoint

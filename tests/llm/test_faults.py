@@ -14,7 +14,7 @@ import pytest
 from crow.core.errors import ModelError
 from crow.core.events import CallDelta, Retrying, TextDelta, ThoughtDelta
 from crow.core.messages import tool_answer, user
-from crow.core.ports import Completion, Request
+from crow.core.ports.llm import Completion, Request
 from crow.llm import ChatCompletions, Retries, Timeouts
 from crow.llm.http.splice import SEPARATOR, SHORTER
 from crow.testing.endpoint import (

@@ -11,7 +11,7 @@ from crow import Agent, tool
 from crow.core.errors import ModelError
 from crow.core.events import Retrying, TextDelta, ThoughtDelta
 from crow.core.messages import ToolSpec, tool_answer, user
-from crow.core.ports import Completion, Request
+from crow.core.ports.llm import Completion, Request
 from crow.llm import Gemini, HttpModel, Retries, Timeouts
 from crow.testing import StrictGemini
 from crow.testing.endpoint import HANG, begin, event, piece, respond

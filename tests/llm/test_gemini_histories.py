@@ -12,7 +12,7 @@ from tests.properties import examples
 
 from crow.core.history import repaired
 from crow.core.messages import Message, tool_answer, user
-from crow.core.ports import Completion, Request
+from crow.core.ports.llm import Completion, Request
 from crow.llm import Gemini
 from crow.llm.gemini.tools import name_for
 from crow.llm.http import NO_RETRIES

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from crow.core.messages import tool_answer, user
-from crow.core.ports import Request
+from crow.core.ports.llm import Request
 from crow.llm import Gemini
 from crow.testing import StrictGemini
 from crow.testing.gemini import wanted

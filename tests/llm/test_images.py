@@ -14,7 +14,7 @@ from crow import Agent
 from crow.core.errors import ModelError
 from crow.core.events import Retrying
 from crow.core.messages import user
-from crow.core.ports import LLM
+from crow.core.ports.llm import LLM
 from crow.testing import Endpoint
 from crow.testing.endpoint import answer, delta, respond, stream
 from crow.tools.declarations import read

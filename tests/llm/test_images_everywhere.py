@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from crow import Agent
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 from crow.llm import AnthropicMessages, ChatCompletions, Gemini, HttpModel, Responses
 from crow.testing import Endpoint, StrictGemini, StrictMessages, StrictResponses
 from crow.testing import messages as of_messages

@@ -13,7 +13,7 @@ from crow import Agent, tool
 from crow.core.errors import ModelError
 from crow.core.events import ThoughtDelta
 from crow.core.messages import user
-from crow.core.ports import Completion, Request
+from crow.core.ports.llm import Completion, Request
 from crow.core.tools import ToolResult
 from crow.extensions import SystemPromptHook
 from crow.llm import AnthropicMessages, HttpModel, Retries, Timeouts

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.properties import examples
 
 from crow.core.messages import Message, tool_answer, user
-from crow.core.ports import Completion, Request
+from crow.core.ports.llm import Completion, Request
 from crow.llm import AnthropicMessages, HttpModel, Retries
 from crow.testing import StrictMessages
 from crow.testing.messages import redacted, thought, use

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from crow.core.messages import Message, tool_answer, user
-from crow.core.ports import Completion, Request
+from crow.core.ports.llm import Completion, Request
 from crow.llm import AnthropicMessages
 from crow.testing import StrictMessages
 from crow.testing.messages import redacted, search, thought, use

@@ -206,7 +206,7 @@ async def test_keys_headers_and_params_arrive(endpoint: Endpoint):
 
 async def drained(llm: Any) -> None:
     from crow.core.messages import user
-    from crow.core.ports import Request
+    from crow.core.ports.llm import Request
 
     async for _ in llm.stream(Request([user("hello")])):
         pass

@@ -18,7 +18,7 @@ from crow import Agent
 from crow.core.errors import ModelError
 from crow.core.events import CallDelta
 from crow.core.messages import user
-from crow.core.ports import Completion, Request
+from crow.core.ports.llm import Completion, Request
 from crow.llm import Retries, Timeouts
 from crow.llm.client import ClientModel
 from crow.testing import Endpoint

@@ -13,7 +13,7 @@ from tests.llm.conftest import KEY
 
 from crow.core.events import TextDelta
 from crow.core.messages import user
-from crow.core.ports import LLM, Request
+from crow.core.ports.llm import LLM, Request
 from crow.llm import ChatCompletions
 from crow.llm.client import ClientModel
 from crow.testing import Endpoint

@@ -12,7 +12,7 @@ from tests.llm.conftest import KEY, SOON
 from crow.core.errors import ModelError
 from crow.core.events import Retrying
 from crow.core.messages import Usage, user
-from crow.core.ports import LLM, Request
+from crow.core.ports.llm import LLM, Request
 from crow.llm.chat import ChatCompletions
 from crow.llm.http import Timeouts
 from crow.llm.http.retry import Clock

@@ -7,7 +7,7 @@ import pytest
 
 from crow.core.agent import Agent
 from crow.core.messages import context_block, user
-from crow.core.ports import Completion, Request
+from crow.core.ports.llm import Completion, Request
 from crow.core.verdicts import Deny
 from crow.llm import Rehearsal
 from crow.llm.rehearsal.model import INTRODUCTION

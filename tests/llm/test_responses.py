@@ -19,7 +19,7 @@ from crow import Agent, tool
 from crow.core.errors import ModelError
 from crow.core.events import ThoughtDelta
 from crow.core.messages import Message, tool_answer, user
-from crow.core.ports import Completion, Request
+from crow.core.ports.llm import Completion, Request
 from crow.llm import HttpModel, Responses, Retries
 from crow.llm.models.info import ModelInfo
 from crow.testing import StrictResponses

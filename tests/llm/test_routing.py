@@ -6,7 +6,7 @@ import pytest
 
 from crow.core.agent import Agent
 from crow.core.errors import ModelError
-from crow.core.ports import LLM
+from crow.core.ports.llm import LLM
 from crow.llm.routing import Routed
 from crow.testing import ScriptedModel
 

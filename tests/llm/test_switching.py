@@ -15,7 +15,7 @@ import pytest
 from tests.llm.conftest import KEY, QUICK, SOON
 
 from crow import Agent, tool
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 from crow.core.tools import ToolResult
 from crow.extensions import SystemPromptHook
 from crow.llm import AnthropicMessages, ChatCompletions, Gemini, HttpModel, Responses

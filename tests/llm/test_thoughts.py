@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from crow import Agent, tool
 from crow.core.errors import ModelError
 from crow.core.messages import Message, ToolCall, thought_of, tool_answer, user
-from crow.core.ports import LLM
-from crow.core.validation import fits
+from crow.core.ports.llm import LLM
+from crow.core.support.validation import fits
 from crow.extensions import PersistenceHook
 from crow.llm import ChatCompletions
 from crow.llm.chat.reasoning_fields import EXTRA, NAMES, ReasoningFields

@@ -10,7 +10,7 @@ import pytest
 
 from crow.core.errors import ModelError
 from crow.core.messages import user
-from crow.core.ports import Request
+from crow.core.ports.llm import Request
 from crow.llm import ChatCompletions, resolve
 from crow.llm.http import NO_RETRIES
 from crow.testing import Endpoint

@@ -10,7 +10,7 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
 from crow.core.events import UsageReported
-from crow.core.ports import ALLOW_ONCE, REJECT_ONCE, Option, PermissionRequest, Question
+from crow.core.ports.client import ALLOW_ONCE, REJECT_ONCE, Option, PermissionRequest, Question
 from crow.core.tools import Call, Diff
 from crow.terminal.answer import OPEN, AnswerText
 from crow.terminal.completion import PromptCompleter, ranked

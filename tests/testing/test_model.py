@@ -7,7 +7,7 @@ import pytest
 
 from crow.core.events import CallDelta, TextDelta, ThoughtDelta
 from crow.core.messages import user
-from crow.core.ports import LLM, Completion, Request
+from crow.core.ports.llm import LLM, Completion, Request
 from crow.testing import ScriptedModel, call, delay, text
 
 

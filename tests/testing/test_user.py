@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from crow import Agent, Ask, Context
-from crow.core.ports import PermissionRequest, Question
+from crow.core.ports.client import PermissionRequest, Question
 from crow.testing import AgentOf, call
 from crow.testing.user import ScriptedUser
 

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from crow.core.events import Event
-from crow.core.ports import Files, Launcher, PermissionRequest, Question, Terminal, Terminals
+from crow.core.ports.client import Files, PermissionRequest, Question, Terminal, Terminals
+from crow.core.ports.tool import Launcher
 from crow.core.tools import Call, ToolResult
 from crow.keys import MAY_READ
 from crow.tools import builtin

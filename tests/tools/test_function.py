@@ -15,7 +15,7 @@ import pytest
 from inline_snapshot import snapshot
 from pydantic import BaseModel
 
-from crow.core.ports import ToolEnvironment
+from crow.core.ports.tool import ToolEnvironment
 from crow.core.tools import ToolResult
 from crow.tools import Arg, ToolError, tool
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Any, TypeAlias
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 
 
 @frozen

@@ -48,8 +48,9 @@ from crow.core.agent import Agent
 from crow.core.errors import ModelError
 from crow.core.events import ConfigChanged, Notice, TitleChanged
 from crow.core.messages import Content
-from crow.core.optional import ForkStore, ModelFinder
+from crow.core.ports.llm import ModelFinder
 from crow.core.session import Session
+from crow.core.store import ForkStore
 from crow.keys import CLIENT_PROMPT, CLIENT_SERVERS
 
 T = TypeVar("T")

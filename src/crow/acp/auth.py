@@ -8,7 +8,7 @@ from crow.acp.initialize import AUTH_METHOD, AgentCapabilities
 from crow.acp.jsonrpc import Message
 from crow.core.agent import Agent
 from crow.core.errors import ModelError
-from crow.core.optional import KeyHolder
+from crow.core.ports.llm import KeyHolder
 
 STATUS_UPDATE = "auth/status_update"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from crow.acp.jsonrpc import as_object
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 
 
 @frozen

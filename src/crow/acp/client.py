@@ -29,11 +29,11 @@ from crow.acp.session_view import SessionView
 from crow.acp.versions import Version
 from crow.core.agent import Agent
 from crow.core.events import Event, Notice, ToolEnded, ToolPending, ToolProgress, ToolStarted
-from crow.core.ports import Files, PermissionRequest, Question, Terminals
+from crow.core.ports.client import Files, PermissionRequest, Question, Terminals
 from crow.core.session import Session
 
 if TYPE_CHECKING:
-    from crow.core.form import Filled, Form
+    from crow.core.ports.client import Filled, Form
 
 OF_CALLS = (ToolPending, ToolStarted, ToolProgress, ToolEnded)
 OF_SUBAGENTS = (*OF_CALLS, Notice)
@@ -50,7 +50,7 @@ class Arrival(Protocol):
 
 
 class AcpClient:
-    """The client of one session on one connection; a `crow.core.ports.Client`.
+    """The client of one session on one connection; a `crow.core.ports.client.Client`.
 
     What is told and asked is put into words by the ``version``'s projections.
 
@@ -336,7 +336,7 @@ class AcpClient:
     async def fill_in(self, session_id: str, form: Form) -> Filled | None:
         """Show a form, or a page; None where the client shows none like it."""
         from crow.acp.forms import elicitation
-        from crow.core.form import LEFT
+        from crow.core.ports.client import LEFT
 
         asked = elicitation(form, self._connection.capabilities)
         if asked is None or self._projections is None:

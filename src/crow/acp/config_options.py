@@ -10,7 +10,7 @@ from crow.acp.jsonrpc import Message
 from crow.core.agent import Agent
 from crow.core.catalog import Mode
 from crow.core.errors import ModelError
-from crow.core.optional import ListedModels, model_named
+from crow.core.ports.llm import ListedModels, model_named
 from crow.core.session import Session
 
 MODE = "mode"

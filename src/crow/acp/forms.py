@@ -8,7 +8,7 @@ from typing import Any, cast
 from crow.acp.capabilities import ClientCapabilities
 from crow.acp.jsonrpc import Message, as_object
 from crow.acp.limits import LIMIT, fits
-from crow.core.form import LEFT, Filled, Form
+from crow.core.ports.client import LEFT, Filled, Form
 
 TYPES: Mapping[str, type | tuple[type, ...]] = {
     "string": str,

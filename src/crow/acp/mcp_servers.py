@@ -13,7 +13,7 @@ from typing import Any, NotRequired, TypedDict
 from crow.acp.connection import Connection
 from crow.acp.errors import ClientError
 from crow.acp.jsonrpc import INTERNAL_ERROR, Message, as_object
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 
 MESSAGE = "mcp/message"
 Hear = Callable[[str, Message | None], None]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from crow.core.session import Key, Run, Session
+from crow.core.cache import Key
+from crow.core.hooks.run_context import RunContext
+from crow.core.session import Session
 
 ASIDES: Key[int] = Key("acp.asides")
 
@@ -31,7 +33,7 @@ def end_run(session: Session) -> None:
     ASIDES.set(session, (ASIDES.get(session) or 0) + 1)
 
 
-def at_work(session: Session) -> Run | None:
+def at_work(session: Session) -> RunContext | None:
     """The run of a session that is on; the others wait for it."""
     return next((run for run in session.runs if run.holds_lock), None)
 

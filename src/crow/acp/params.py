@@ -23,7 +23,7 @@ from typing import (
 )
 
 from crow.acp.jsonrpc import as_object
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 
 Read = Callable[[Any], Any]
 """Returns what a value of JSON stands for. Raises `MismatchError`."""

@@ -36,10 +36,10 @@ from crow.core.events import (
     UsageReported,
     UserMessage,
 )
-from crow.core.frozen import frozen
+from crow.core.hooks.run_context import Reply
 from crow.core.messages import is_prompt
-from crow.core.ports import Option, PermissionRequest, Question
-from crow.core.session import Reply
+from crow.core.ports.client import Option, PermissionRequest, Question
+from crow.core.support.frozen import frozen
 from crow.keys import PROMPT_CACHE, SANDBOX
 
 PLAN = "plan"

@@ -8,7 +8,8 @@ from typing import Any
 from crow.acp.errors import Refusal
 from crow.acp.jsonrpc import REQUEST_CANCELLED, Message
 from crow.acp.message_ids import at_work
-from crow.core.session import Reply, Session
+from crow.core.hooks.run_context import Reply
+from crow.core.session import Session
 
 
 class Prompt:

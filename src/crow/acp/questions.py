@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 from crow.acp.connection import Connection
 from crow.acp.errors import ClientError
 from crow.acp.jsonrpc import Message
-from crow.core.ports import Option, OptionKind, Question
+from crow.core.ports.client import Option, OptionKind, Question
 
 if TYPE_CHECKING:
-    from crow.core.form import Filled, Form
+    from crow.core.ports.client import Filled, Form
 
 PERMISSION = "session/request_permission"
 ELICITATION = "elicitation/create"
@@ -50,7 +50,7 @@ async def fill_in(connection: Connection, asked: Message, patience: float = 0.0)
 
 def form_of(question: Question) -> Form:
     """A question as a form of one field."""
-    from crow.core.form import Form
+    from crow.core.ports.client import Form
 
     text = "\n\n".join(filter(None, (question.text, question.detail)))
     fields = {ANSWER: _field(question)}

@@ -27,8 +27,8 @@ from crow.core.events import (
     UserMessage,
 )
 from crow.core.messages import Message, is_prompt, text_of, thought_of
-from crow.core.optional import ReplayStore
 from crow.core.session import Session
+from crow.core.store import ReplayStore
 from crow.core.tools import Call, ToolResult
 
 AGENT = "Agent"

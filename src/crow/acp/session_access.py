@@ -6,8 +6,8 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, Protocol
 
 from crow.acp.client import AcpClient
-from crow.core.optional import LeasingStore
 from crow.core.session import Session
+from crow.core.store import LeasingStore
 
 PEN = "pen"
 """The command that takes the pen."""

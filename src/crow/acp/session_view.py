@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from crow.acp.capabilities import ClientCapabilities
 from crow.core.agent import Agent
-from crow.core.frozen import frozen
 from crow.core.session import Session
+from crow.core.support.frozen import frozen
 
 
 @frozen

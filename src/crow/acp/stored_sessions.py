@@ -10,8 +10,8 @@ from crow.acp.jsonrpc import Message
 from crow.core.agent import Agent
 from crow.core.errors import SessionError
 from crow.core.events import TitleChanged
-from crow.core.optional import ArchiveStore, KnowingStore, TitleStore
-from crow.core.session import Session, Store
+from crow.core.session import Session
+from crow.core.store import ArchiveStore, KnowingStore, Store, TitleStore
 
 TITLE = 200
 ARCHIVED: Mapping[str, bool | None] = {"exclude": False, "include": None, "only": True}

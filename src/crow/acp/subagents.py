@@ -23,7 +23,8 @@ from crow.core.events import (
     UsageReported,
     UserMessage,
 )
-from crow.core.session import Reply, Session
+from crow.core.hooks.run_context import Reply
+from crow.core.session import Session
 from crow.keys import SUBAGENTS
 
 SHOWN = (

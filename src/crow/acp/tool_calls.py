@@ -21,8 +21,8 @@ from crow.acp.limits import (
 )
 from crow.acp.session_view import SessionView
 from crow.core.events import ToolEnded, ToolPending, ToolProgress, ToolStarted
-from crow.core.frozen import frozen, mutable
-from crow.core.ports import PermissionRequest
+from crow.core.ports.client import PermissionRequest
+from crow.core.support.frozen import frozen, mutable
 from crow.core.tools import Diff, Location, Outcome, ToolKind, ToolResult
 
 FENCED: tuple[ToolKind, ...] = ("read", "search", "execute", "fetch")

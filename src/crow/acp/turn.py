@@ -6,8 +6,8 @@ from crow.acp.content import GONE
 from crow.acp.jsonrpc import AUTH_REQUIRED, INTERNAL_ERROR, Message
 from crow.core.errors import ModelError
 from crow.core.events import Notice
+from crow.core.hooks.run_context import Reply
 from crow.core.messages import Content, Usage, text_of
-from crow.core.session import Reply
 
 STOP_REASONS = ("end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled")
 UNASKED = ("hook_stopped", "max_turn_requests", "max_tokens")

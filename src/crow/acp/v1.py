@@ -23,8 +23,8 @@ from crow.acp.tool_calls import (
 )
 from crow.core.catalog import Mode
 from crow.core.events import Compacted, ConfigChanged, Notice, Retrying, ToolProgress
-from crow.core.ports import Option, PermissionRequest, Question
-from crow.core.session import Reply
+from crow.core.hooks.run_context import Reply
+from crow.core.ports.client import Option, PermissionRequest, Question
 from crow.core.tools import Diff, Outcome, ToolResult
 
 SHOWN = 16 * 1024

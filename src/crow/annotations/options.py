@@ -17,7 +17,7 @@ from typing import Any
 
 from crow.annotations.docstring import parameter_notes, purpose
 from crow.annotations.schema import JSONSchema, Reader, hoist, shape
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 
 
 @frozen

@@ -23,7 +23,7 @@ from crow.app.startup_warnings import startup_warnings
 from crow.core.agent import Agent, ChatClient
 from crow.core.catalog import Mode
 from crow.core.hooks.registry import HookRegistry
-from crow.core.ports import LLM
+from crow.core.ports.llm import LLM
 from crow.entry_points import events
 from crow.project.home import settle_home
 from crow.settings import Settings, load

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from crow.core.agent import Agent
 from crow.core.catalog import is_tool
 from crow.core.errors import CrowError, ExtensionError, hint_of, raised_at
-from crow.core.frozen import frozen
-from crow.core.hooks.collect import MARK
+from crow.core.hooks.discovery import MARK
+from crow.core.support.frozen import frozen
 from crow.entry_points import GROUP, GROUPS, entry_points
 from crow.project.files import Stamp, stamp
 

@@ -18,10 +18,11 @@ from crow.app.startup_warnings import of_settings, of_trust
 from crow.core.agent import Agent
 from crow.core.catalog import Command
 from crow.core.events import ConfigChanged
-from crow.core.hooks.collect import hook
-from crow.core.hooks.context import Context, RunContext
+from crow.core.hooks.context import Context
 from crow.core.hooks.contexts import CommandContext, SessionContext, ToolContext
+from crow.core.hooks.discovery import hook
 from crow.core.hooks.registry import FIRST
+from crow.core.hooks.run_context import RunContext
 from crow.core.session import Session
 from crow.core.verdicts import Answer, Deny
 from crow.project.files import stamp

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from crow.core.agent import ChatClient
-from crow.core.ports import LLM
+from crow.core.ports.llm import LLM
 from crow.settings import Settings
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from crow.app.rules import place_of
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 from crow.project.settings import SandboxSettings
 from crow.settings import Entry, Settings
 

@@ -7,8 +7,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from crow.core.frozen import mutable
 from crow.core.session import Session
+from crow.core.support.frozen import mutable
 from crow.settings import Memory, Settings
 
 NAME = "settings"

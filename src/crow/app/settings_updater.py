@@ -12,12 +12,13 @@ from crow.app.composer import UNTRUSTED, Composer, in_a_line
 from crow.app.models import MODEL, keys_of, models_of, secrets_of
 from crow.app.startup_warnings import of_extensions
 from crow.core.agent import Agent
+from crow.core.cache import SUBAGENTS
 from crow.core.errors import CrowError
 from crow.core.extensions import make
-from crow.core.frozen import frozen
 from crow.core.hooks.contexts import SessionContext
-from crow.core.ports import LLM
-from crow.core.session import SUBAGENTS, Session
+from crow.core.ports.llm import LLM
+from crow.core.session import Session
+from crow.core.support.frozen import frozen
 from crow.settings import Settings
 
 CatchUp = Callable[[SessionContext], Awaitable[None]]

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from crow.cli.output import Output
-from crow.core.ports import PermissionRequest, Question
+from crow.core.ports.client import PermissionRequest, Question
 from crow.text import clean, one_line
 
 SHOWN_LINES = 12

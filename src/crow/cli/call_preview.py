@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from crow.cli.output import Style
-from crow.core.ports import PermissionRequest
+from crow.core.ports.client import PermissionRequest
 from crow.core.tools import Diff
 from crow.text import visible
 

@@ -37,14 +37,15 @@ from crow.cli.parser import Parser
 from crow.cli.prompt_run import CUT_OFF, INTERRUPTED, SUCCESSES, idle
 from crow.cli.session_control import SessionControl, held, model_of, offer_leaving
 from crow.cli.session_options import CHOOSE, check_session, declare_session, session_of
-from crow.core.ports import Question
+from crow.core.ports.client import Question
 from crow.keys import INITIAL_PROMPT
 from crow.project.home import from_home, state_directory
 
 if TYPE_CHECKING:
     from crow.cli.session_commands import ScreenCommands
     from crow.core.agent import Agent
-    from crow.core.session import Reply, Session
+    from crow.core.hooks.run_context import Reply
+    from crow.core.session import Session
     from crow.settings import Settings
     from crow.terminal.conversation import Offered
     from crow.terminal.tab import Tab

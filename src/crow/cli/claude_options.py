@@ -139,7 +139,7 @@ def table_of(option: str, text: str) -> dict[str, Any]:
 def refuse_unusable(options: argparse.Namespace, agent: Agent) -> None:
     """Raise for what cannot be had and a schema that is none, before anything begins."""
     from crow.core.errors import ExtensionError
-    from crow.core.optional import model_named
+    from crow.core.ports.llm import model_named
 
     for name in names_of(options.fallback_model) if options.fallback_model else ():
         model_named(agent.llm, name)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 
 Command = Sequence[str]
 

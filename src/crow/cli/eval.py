@@ -30,8 +30,9 @@ from crow.cli.session_lookup import store_method, store_of, whole_id
 from crow.core.errors import CrowError, ModelError
 from crow.core.events import TextDelta
 from crow.core.messages import is_prompt
-from crow.core.ports import Completion, Delta, NullClient, PermissionRequest, Request
-from crow.core.scrub import scrubbed
+from crow.core.ports.client import NullClient, PermissionRequest
+from crow.core.ports.llm import Completion, Delta, Request
+from crow.core.secrets import scrubbed
 from crow.core.tools import Call
 from crow.core.trace import USER
 from crow.project.trust import TOOLS

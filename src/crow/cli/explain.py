@@ -16,7 +16,7 @@ from crow.cli.parser import UsageError
 from crow.cli.session_lookup import store_method, store_of, whole_id
 from crow.core.agent import Agent
 from crow.core.errors import SessionError
-from crow.core.session import Store
+from crow.core.store import Store
 from crow.core.trace import USER
 from crow.text import one_line
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crow.core.messages import is_prompt, text_of
-from crow.core.optional import SegmentStore
-from crow.core.scrub import scrubbed
+from crow.core.secrets import scrubbed
+from crow.core.store import SegmentStore
 from crow.text import one_line
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from crow.cli.setting_rows import Row, refused_by, rows
 from crow.core.agent import Agent
 from crow.core.errors import SessionError
 from crow.core.extensions import Found
-from crow.core.frozen import frozen
 from crow.core.hooks.hook import Hook, Owner
+from crow.core.support.frozen import frozen
 from crow.settings import Settings
 from crow.text import one_line
 

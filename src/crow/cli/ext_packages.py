@@ -23,7 +23,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from crow.cli.installation import PACKAGE, which
 from crow.cli.output import Output
 from crow.cli.parser import UsageError, no_such
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 from crow.entry_points import NORMAL, OWN, entry_points
 
 Sort: TypeAlias = Literal["uv tool", "pipx", "uv", "pip"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from crow.app.models import claude_model
 from crow.core.errors import ModelError
-from crow.core.ports import Question
+from crow.core.ports.client import Question
 
 if TYPE_CHECKING:
     import argparse

@@ -127,8 +127,8 @@ async def _try(agent: Agent, hooks: Handlers, options: argparse.Namespace, out: 
 
 def prepared(agent: Agent, session: Session, name: str, args: dict[str, Any]) -> dict[str, Any]:
     """The arguments as a call has them when hooks see it: with paths from the root."""
-    from crow.core.hooks.context import RunContext
     from crow.core.hooks.contexts import ToolContext
+    from crow.core.hooks.run_context import RunContext
     from crow.core.tool_call import prepare
     from crow.core.tools import Call
 

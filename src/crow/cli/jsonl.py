@@ -10,8 +10,9 @@ from crow.cli.ask import Asker
 from crow.cli.output import Output
 from crow.core import events
 from crow.core.events import Event
-from crow.core.ports import Files, PermissionRequest, Question, Terminals
-from crow.core.session import Reply, Session
+from crow.core.hooks.run_context import Reply
+from crow.core.ports.client import Files, PermissionRequest, Question, Terminals
+from crow.core.session import Session
 from crow.core.tools import Diff, Location
 
 VERSION = 1

@@ -20,9 +20,9 @@ from crow.core.events import (
     ToolStarted,
     UserMessage,
 )
+from crow.core.hooks.run_context import Reply
 from crow.core.messages import text_of
-from crow.core.ports import Files, PermissionRequest, Question, Terminals
-from crow.core.session import Reply
+from crow.core.ports.client import Files, PermissionRequest, Question, Terminals
 from crow.core.tools import Call, Diff, ToolKind, ToolResult
 from crow.text import clean, one_line, shorten
 

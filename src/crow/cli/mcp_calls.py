@@ -30,8 +30,7 @@ from mcp.types import (
 from pydantic import ValidationError
 
 from crow.core.events import Event, ToolStarted
-from crow.core.form import Filled, Form
-from crow.core.ports import Files, PermissionRequest, Question, Terminals
+from crow.core.ports.client import Files, Filled, Form, PermissionRequest, Question, Terminals
 
 if TYPE_CHECKING:
     from mcp.server import ServerRequestContext

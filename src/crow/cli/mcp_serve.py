@@ -27,7 +27,7 @@ from crow._version import __version__
 from crow.cli.mcp_calls import Answer, Caller, Callers, Calls, failure
 from crow.cli.options import agent_of, directory, settings_of, tell_problems
 from crow.core.errors import CrowError, message_of
-from crow.core.hooks.context import RunContext
+from crow.core.hooks.run_context import RunContext
 from crow.core.tools import Call as ToolCall
 
 if TYPE_CHECKING:

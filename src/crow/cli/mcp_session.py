@@ -15,7 +15,7 @@ from crow.cli.output import Output
 from crow.core.agent import Agent
 from crow.core.errors import CrowError
 from crow.core.events import Event, Notice
-from crow.core.ports import NullClient, Question
+from crow.core.ports.client import NullClient, Question
 from crow.project.trust import is_trusted
 
 if TYPE_CHECKING:

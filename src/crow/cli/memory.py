@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crow.core.messages import context_block
-from crow.core.ports import Question
+from crow.core.ports.client import Question
 from crow.project.home import from_home
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from crow.cli.interrupt import run_async
 from crow.cli.output import Output
 from crow.core.errors import ModelError
 from crow.core.events import ThoughtDelta
-from crow.core.frozen import frozen
 from crow.core.messages import Message, user
-from crow.core.ports import LLM, Completion, Request
+from crow.core.ports.llm import LLM, Completion, Request
+from crow.core.support.frozen import frozen
 from crow.text import one_line, shorten
 
 RED = (

@@ -15,7 +15,7 @@ from crow.terminal.picker import Picker, Row, pick
 from crow.terminal.roster import MARKS, about
 
 if TYPE_CHECKING:
-    from crow.core.session import Store
+    from crow.core.store import Store
     from crow.extensions.persistence.overview import Overview
     from crow.extensions.persistence.points import Point
     from crow.terminal.tab import Tab

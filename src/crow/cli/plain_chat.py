@@ -20,7 +20,7 @@ from crow.cli.prompt_run import conclude, idle
 from crow.cli.session_commands import SESSION_COMMANDS, SessionCommands
 from crow.cli.session_control import held, offer_leaving
 from crow.cli.session_options import session_of
-from crow.core.ports import Question
+from crow.core.ports.client import Question
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent

@@ -12,9 +12,10 @@ from crow.keys import FIRST_PROMPT
 if TYPE_CHECKING:
     from crow.cli.output import Output
     from crow.core.agent import Agent
+    from crow.core.hooks.run_context import Reply
     from crow.core.messages import Content
-    from crow.core.ports import PermissionRequest
-    from crow.core.session import Reply, Session
+    from crow.core.ports.client import PermissionRequest
+    from crow.core.session import Session
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130
 SUCCESSES = ("end_turn", "hook_stopped")

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from crow.core.ports import Question
+from crow.core.ports.client import Question
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
-    from crow.core.ports import SlashCommand
+    from crow.core.ports.tool import SlashCommand
     from crow.core.session import Session
 
 UNTOUCHED = "files are not touched"

@@ -43,7 +43,8 @@ from crow.keys import STRUCTURED_OUTPUT
 if TYPE_CHECKING:
     from crow.cli.jsonl import Lines
     from crow.core.agent import Agent
-    from crow.core.session import Reply, Session
+    from crow.core.hooks.run_context import Reply
+    from crow.core.session import Session
     from crow.settings import Settings
 
 SETTING_UP = {

@@ -11,8 +11,8 @@ from crow.cli.rewind_files import BACK, UNTOUCHED, RewindDialog, is_keepers, kee
 from crow.cli.session_lookup import store_method, store_of, whole_id
 from crow.core.catalog import Command
 from crow.core.errors import CrowError
-from crow.core.frozen import frozen
-from crow.core.ports import Question
+from crow.core.ports.client import Question
+from crow.core.support.frozen import frozen
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent

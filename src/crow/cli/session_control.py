@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from crow.core.events import Event
     from crow.core.hooks.contexts import CommandContext
     from crow.core.messages import Content, Message
-    from crow.core.ports import SlashCommand
+    from crow.core.ports.tool import SlashCommand
     from crow.core.session import Session
     from crow.terminal.conversation import Offered
     from crow.terminal.tab import Tab

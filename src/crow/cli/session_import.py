@@ -25,7 +25,7 @@ from crow.transcripts.relocation import moved, whole
 from crow.transcripts.transcript import Object, stamp, text_in
 
 if TYPE_CHECKING:
-    from crow.core.session import Store
+    from crow.core.store import Store
 
 SHORT = 8
 LATEST = 100

@@ -9,7 +9,7 @@ from crow.core.errors import SessionError
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
-    from crow.core.session import SessionInfo, Store
+    from crow.core.store import SessionInfo, Store
 
 WHOLE = 32
 

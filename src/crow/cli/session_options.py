@@ -14,8 +14,9 @@ from crow.core.events import Notice
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
-    from crow.core.ports import Client
-    from crow.core.session import Session, Store
+    from crow.core.ports.client import Client
+    from crow.core.session import Session
+    from crow.core.store import Store
     from crow.settings import Settings
 
 

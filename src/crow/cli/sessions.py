@@ -33,14 +33,14 @@ from crow.cli.session_lookup import store_method, store_of, whole_id
 from crow.core.errors import SessionError
 from crow.core.events import UserMessage
 from crow.core.messages import text_of
-from crow.core.optional import ReplayStore, SegmentStore
-from crow.core.scrub import scrubbed
+from crow.core.secrets import scrubbed
+from crow.core.store import ReplayStore, SegmentStore
 from crow.project.home import from_home
 from crow.text import columns, one_line, shorten
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
-    from crow.core.session import SessionInfo, Store
+    from crow.core.store import SessionInfo, Store
     from crow.extensions.presence import Present
 
 TAKES = {

@@ -13,12 +13,13 @@ from crow.cli.rewind_files import BACK, NOBODY, count_of, keeper_of, outcome_lin
 from crow.cli.session_lookup import store_method, whole_id
 from crow.core.errors import SessionError
 from crow.core.messages import CONTEXT_OPEN
-from crow.core.ports import Question
+from crow.core.ports.client import Question
 from crow.text import one_line, shorten
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
-    from crow.core.session import Session, Store
+    from crow.core.session import Session
+    from crow.core.store import Store
 
 LONGEST = 70
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from crow.app.composer import Composer
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 from crow.settings import Settings
 from crow.settings.schema import whole as whole_schema
 from crow.settings.secrets import hidden

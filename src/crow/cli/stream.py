@@ -21,7 +21,8 @@ from crow.stream_json.lines import Lines, lines_of
 if TYPE_CHECKING:
     from crow.cli.output import Output
     from crow.core.agent import Agent
-    from crow.core.session import Reply, Session
+    from crow.core.hooks.run_context import Reply
+    from crow.core.session import Session
     from crow.settings import Settings
 
 ON_STDIO = "stdio"

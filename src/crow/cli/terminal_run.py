@@ -16,7 +16,7 @@ from crow.cli.session_options import session_of
 from crow.project.home import state_directory
 
 if TYPE_CHECKING:
-    from crow.core.session import Reply
+    from crow.core.hooks.run_context import Reply
     from crow.settings import Settings
 
 

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import os
 from collections.abc import Coroutine, Iterable, Mapping
-from functools import lru_cache
 from types import MappingProxyType, TracebackType
 from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar, cast
 
@@ -14,18 +13,21 @@ from crow.core.catalog import AnyCatalog, Mode, PromptSection
 from crow.core.errors import ExtensionError, ModelError, SessionError, nearest
 from crow.core.events import Notice
 from crow.core.extensions import Found
-from crow.core.hooks.context import RunContext
+from crow.core.hooks.call_stack import is_own, refuse_own
 from crow.core.hooks.contexts import NotificationContext, SessionContext, ToolContext
 from crow.core.hooks.hook import Owner
 from crow.core.hooks.registry import HookRegistry
-from crow.core.hooks.work import is_own, refuse_own
+from crow.core.hooks.run_context import Reply, RunContext
+from crow.core.host import Host
 from crow.core.messages import Content, ToolSpec, prompt_of, sendable
-from crow.core.optional import model_named
-from crow.core.ports import LLM, Client, NullClient, Request, SlashCommand, Tool
+from crow.core.ports.client import Client, NullClient
+from crow.core.ports.llm import LLM, Request, model_named
+from crow.core.ports.tool import SlashCommand, Tool
 from crow.core.prompt import answer, follow_up, following
 from crow.core.scope import Scope
-from crow.core.session import Host, Reply, Session, Store
-from crow.core.tasks import nobodys
+from crow.core.session import Session
+from crow.core.store import Store
+from crow.core.support.tasks import nobodys
 from crow.core.tool_call import call_tools
 from crow.core.tools import Call, ToolResult
 from crow.core.ui import withdraw
@@ -33,24 +35,6 @@ from crow.core.ui import withdraw
 logger = logging.getLogger("crow.extensions")
 
 Said = TypeVar("Said", str, ToolResult)
-STEERING = frozenset(
-    "BASH_ENV ENV CDPATH GLOBIGNORE EXECIGNORE SHELLOPTS BASHOPTS BASH_COMPAT BASH_XTRACEFD "
-    "PS4".split()
-)
-"""Variables that make a shell run, or understand, more than what the command says."""
-SHORTEST = 8
-"""Characters of a secret that is taken out of texts: what is shorter could be any word."""
-
-
-def variables() -> Mapping[str, str]:
-    """The variables of this process, which are decoded anew only once one of them has changed."""
-    raw: Any = getattr(os.environ, "_data", os.environ)
-    return _decoded(tuple(raw.items()))
-
-
-@lru_cache(1)
-def _decoded(raw: tuple[tuple[Any, Any], ...]) -> Mapping[str, str]:
-    return {os.fsdecode(name): os.fsdecode(text) for name, text in raw}
 
 
 class ChatClient(Protocol):
@@ -152,8 +136,9 @@ class Agent(Host):
         No variable that is ``withheld``, and none by which a shell would understand a command
         otherwise than whoever judged it.
         """
-        left_out = self.withheld | STEERING
-        return {name: text for name, text in variables().items() if name not in left_out}
+        from crow.core.secrets import for_programs
+
+        return for_programs(self.withheld)
 
     @property
     def secrets(self) -> list[str]:
@@ -162,18 +147,18 @@ class Agent(Host):
         These are the values of what is ``withheld``, the ``known_secrets``, and the keys that
         models have come by in another way.
         """
-        now = variables()
-        values = {now[name] for name in self.withheld if name in now}
-        values |= {*self.known_secrets, *getattr(self._llm, "secrets", ())}
-        values |= {*self.parent.secrets} if self.parent else set()
-        return sorted((each for each in values if len(each) >= SHORTEST), key=len, reverse=True)
+        from crow.core.secrets import longest_first, values_of
+
+        values = {*values_of(self.withheld), *self.known_secrets}
+        values |= {*getattr(self._llm, "secrets", ())}
+        return longest_first(values | {*self.parent.secrets} if self.parent else values)
 
     def scrubbed(self, said: Said) -> Said:
         """What a tool says, without the `secrets`."""
         secrets = self.secrets
         if not secrets:
             return said
-        from crow.core.scrub import scrubbed
+        from crow.core.secrets import scrubbed
 
         return scrubbed(said, secrets)
 
@@ -344,7 +329,7 @@ class Agent(Host):
         What extensions keep of it goes as well: they have an async ``forget_session(session_id)``.
         Raises `SessionError` where it is in use, and where nothing is stored at all.
         """
-        from crow.core.closing import forget
+        from crow.core.sessions import forget
 
         if self.store is None:
             raise SessionError(f"sessions are not stored: {self.defaults.hint('store')}")
@@ -367,7 +352,7 @@ class Agent(Host):
 
         It does so to the end, even where whoever wants it is part of what is cancelled.
         """
-        from crow.core.closing import end, who_waits
+        from crow.core.sessions import end, who_waits
 
         if session.closed:
             return
@@ -513,7 +498,7 @@ class Agent(Host):
 
     async def configure(self, session: Session, **changes: Any) -> str | None:
         """Change ``model``, ``mode`` or an option; the reason where a hook objects."""
-        from crow.core.configure import configure
+        from crow.core.sessions import configure
 
         return await configure(self, session, changes)
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Any, Literal, TypeAlias
 
-from crow.core.frozen import frozen
 from crow.core.messages import Content, Usage
+from crow.core.support.frozen import frozen
 from crow.core.tools import Call, Location, Outcome, ToolKind, ToolResult
 
 StopReason = Literal[

@@ -10,8 +10,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, TypeVar
 
 from crow.core.errors import ExtensionError, nearest, with_place
-from crow.core.frozen import frozen
-from crow.core.parameters import VAR_KEYWORD, VARIADIC, Parameter, parameters
+from crow.core.support.frozen import frozen
+from crow.core.support.parameters import VAR_KEYWORD, VARIADIC, Parameter, parameters
 
 logger = logging.getLogger("crow.extensions")
 

@@ -1,4 +1,7 @@
-"""A conversation's messages, which notice who else changes them and can take that back."""
+"""The history of a conversation, which notices who else changes it and can take that back.
+
+What waits to be said, until a request takes it along, is its `Inbox`.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any, Self, SupportsIndex, cast
 
-from crow.core.frozen import IN_LIST, KeptDict, kept
-from crow.core.messages import Message, TokenCount, Usage, tool_answer, total_of, weight
+from crow.core.messages import Message, TokenCount, Usage, is_prompt, tool_answer, total_of, weight
+from crow.core.support.frozen import IN_LIST, KeptDict, OwnList, kept
+from crow.core.support.tasks import DOING, Spawned
+from crow.core.support.validation import fits
 from crow.core.tools import Call
-from crow.core.validation import fits
 
 UNBEGUN = "it must begin with what the user said"
 NO_ANSWERS: Mapping[str, Message] = MappingProxyType({})
@@ -312,3 +316,48 @@ def flaw_before(messages: list[Message], history: History) -> str | None:
     own = len(messages) - len(history)
     is_known = own >= 0 and history.before is None and not unanswered(history)
     return flaw(messages[:own] if is_known and messages[own:] == history else messages)
+
+
+class Inbox(OwnList[Message]):
+    """What waits to be said: everybody may add to it, the loop takes from it.
+
+    ``by_hooks`` is what hooks have put in: with that alone nobody keeps a run going for ever.
+    """
+
+    __slots__ = ("by_hooks",)
+
+    def __init__(self, messages: Iterable[Message] = ()) -> None:
+        super().__init__(messages)
+        self.by_hooks: list[Message] = []
+
+    def append(self, message: Message) -> None:
+        """Put a message at the end."""
+        self.insert(len(self), message)
+
+    def extend(self, messages: Iterable[Message]) -> None:
+        """Put messages at the end."""
+        for message in messages:
+            self.append(message)
+
+    def __iadd__(self, messages: Iterable[Message]) -> Self:  # pyright: ignore[reportIncompatibleMethodOverride]
+        self.extend(messages)
+        return self
+
+    def insert(self, index: SupportsIndex, message: Message) -> None:
+        """Put a message in front of another one."""
+        cast(Any, list).insert(self, index, message)
+        doing = DOING.get()
+        if doing is not None and not isinstance(doing, Spawned):
+            self.by_hooks.append(message)
+
+    def put(self, items: Iterable[Message]) -> None:
+        """Become these messages."""
+        super().put(items)
+        here = set(map(id, self))
+        self.by_hooks = [each for each in self.by_hooks if id(each) in here]
+
+    def prompts(self, *, by_hooks: bool) -> list[Message]:
+        """The prompts that wait: those of hooks, or all others."""
+        theirs = set(map(id, self.by_hooks))
+        said = filter(fits(Message), self)
+        return [each for each in said if is_prompt(each) and (id(each) in theirs) is by_hooks]

@@ -5,7 +5,7 @@ It knows when a hook point fires and never what hangs there.
 
 from __future__ import annotations
 
-from crow.core.hooks.context import RunContext
+from crow.core.hooks.run_context import RunContext
 from crow.core.messages import context_block
 from crow.core.tool_call import run_tools
 from crow.core.turn import ask

@@ -11,7 +11,7 @@ from itertools import repeat
 from operator import contains
 from typing import Any, Literal, NotRequired, Required, TypeAlias, TypedDict, cast
 
-from crow.core.frozen import kept
+from crow.core.support.frozen import kept
 
 JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
 Role = Literal["system", "developer", "user", "assistant", "tool"]

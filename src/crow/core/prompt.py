@@ -9,6 +9,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, cast
 
+from crow.core.cache import ENDING
 from crow.core.errors import (
     CrowError,
     ExtensionError,
@@ -18,15 +19,15 @@ from crow.core.errors import (
     message_of,
 )
 from crow.core.events import Notice, RunEnded, TextDelta, UserMessage
-from crow.core.hooks.context import RunContext
+from crow.core.hooks.call_stack import OWN, attended, is_awaited, watching
 from crow.core.hooks.contexts import CommandContext
 from crow.core.hooks.hook import place_of
-from crow.core.hooks.report import name_slips
-from crow.core.hooks.work import OWN, attended, is_awaited, watching
+from crow.core.hooks.outcome import name_slips
+from crow.core.hooks.run_context import RunContext
 from crow.core.loop import react
 from crow.core.messages import text_of, user
-from crow.core.session import ENDING, Session
-from crow.core.tasks import DOING, uncut
+from crow.core.session import Session
+from crow.core.support.tasks import DOING, uncut
 from crow.core.tool_call import CANCELLED, answer_calls, answers_of, settle
 from crow.core.turn import deliver
 from crow.core.verdicts import Answer, Ruling

@@ -27,14 +27,14 @@ from crow.core.catalog import (
 )
 from crow.core.errors import CrowError, ExtensionError, HookError, hint_of, nearest
 from crow.core.extensions import Lifespans, make
-from crow.core.frozen import KeptList
-from crow.core.hooks.collect import MARK, name_of, unknown_event
+from crow.core.hooks.discovery import MARK, name_of, unknown_event
 from crow.core.hooks.hook import NUMBERS, Owner
 from crow.core.hooks.hook_point import replaced
 from crow.core.hooks.registry import HookRegistry
 from crow.core.messages import ToolSpec
-from crow.core.ports import SlashCommand, Tool
+from crow.core.ports.tool import SlashCommand, Tool
 from crow.core.session import Session
+from crow.core.support.frozen import KeptList
 
 USED = attrgetter("used")
 

@@ -1,30 +1,23 @@
-"""One conversation, in memory.
-
-The arrow from here to the types of the agent, and of what hangs on one, is the only one that runs
-back.
-"""
+"""A session: one conversation, in memory."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import Coroutine, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import field
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from crow.core.errors import HookError, SessionError, last_line
-from crow.core.events import StopReason
-from crow.core.frozen import OwnList, Shelf, frozen, kept, mutable
-from crow.core.history import NO_ANSWERS, UNBEGUN, History, begins, open_end, unanswered
-from crow.core.inbox import Inbox
+from crow.core.history import NO_ANSWERS, UNBEGUN, History, Inbox, begins, open_end, unanswered
+from crow.core.host import Host
 from crow.core.messages import (
     INTERRUPTED,
-    Content,
     Message,
     TokenCount,
     Usage,
@@ -32,16 +25,17 @@ from crow.core.messages import (
     is_prompt,
     text_of,
 )
-from crow.core.ports import Client, NullClient, SlashCommand, Tool
-from crow.core.tasks import DOING, Errands, Spawned, nobodys
+from crow.core.ports.client import Client, NullClient
+from crow.core.ports.tool import SlashCommand, Tool
+from crow.core.support.frozen import Shelf, kept, mutable
+from crow.core.support.tasks import DOING, Errands, Spawned, nobodys
+from crow.core.support.validation import Checked, check, json_object, json_value
 from crow.core.trace import Trace
-from crow.core.validation import Checked, check, json_object, json_value
 
 if TYPE_CHECKING:
-    from crow.core.agent import Agent, HookRegistry, Mode, PromptSection, Scope
+    from crow.core.host import Agent, HookRegistry, RunContext, Scope, Store
 
 logger = logging.getLogger("crow.hooks")
-V = TypeVar("V")
 
 
 def is_session(value: object) -> bool:
@@ -85,104 +79,6 @@ new_state, new_options = partial(_checked, "state"), partial(_checked, "options"
 no_usage = partial(kept, Usage())
 
 
-class Caching(Protocol):
-    """A session, or what hooks and tools see of one."""
-
-    @property
-    def cache(self) -> dict[str, Any]: ...
-
-
-class Key(str, Generic[V]):
-    """A key of ``session.cache`` that knows the type of what is kept there.
-
-    ``SEEN: Key[set[str]] = Key("seen")`` makes one, ``SEEN.get(ctx)`` uses it, with a session or a
-    context. It is a string: whoever has only its name finds the same.
-    """
-
-    __slots__ = ()
-
-    def get(self, whose: Caching) -> V | None:
-        """What is kept; None where nothing is."""
-        return whose.cache.get(self)
-
-    def set(self, whose: Caching, value: V) -> V:
-        """Keep a value, which is returned."""
-        whose.cache[self] = value
-        return value
-
-    def setdefault(self, whose: Caching, default: V) -> V:
-        """What is kept, or from now on the default."""
-        return whose.cache.setdefault(self, default)
-
-    def pop(self, whose: Caching) -> V | None:
-        """What was kept, and is no longer."""
-        return whose.cache.pop(self, None)
-
-
-SUBAGENTS: Key[dict[str, Session]] = Key("session.children")
-"""The sessions of the sub-agents that work for a session, by id."""
-ENDING: Key[set[asyncio.Task[Any]]] = Key("tools.ending")
-"""The work that cancelled calls have left to end: the next prompt waits for it, no answer does."""
-FIRST_PROMPT: Key[str] = Key("first_prompt")
-"""A prompt that a face with nobody to type answers first."""
-TRACE_CONTEXT: Key[dict[str, str]] = Key("trace_context")
-"""The W3C trace context of a session's last prompt that had one."""
-CARRIER: Key[Callable[[Any], Mapping[str, str]]] = Key("trace_context.carrier")
-"""Who makes spans in a session: gives the W3C trace context of what a context is about."""
-
-
-class Host:
-    """What things hang on: an agent, or one of its sessions, where they count alone."""
-
-    __slots__ = ()
-
-    scope: Scope
-
-    def use(
-        self,
-        thing: Any,
-        *,
-        name: str | None = None,
-        trusted: bool = True,
-        source: str = "code",
-        **options: Any,
-    ) -> Any:
-        """Hang an extension here; returns it.
-
-        It is an object, a class (made with ``options``), a module or a function. Calls its
-        ``init_agent(agent)`` if it has one, on a session its ``init_session(session)``, then
-        registers its methods that are named like events. What fails half-way leaves nothing behind.
-        Raises `ExtensionError` or `HookError`.
-
-        On a session it stands in the place of the agent's extension of that name; a ``lifespan`` is
-        called with the session, entered before the next prompt is answered and left at its end.
-        """
-        return self.scope.use(thing, name=name, trusted=trusted, source=source, **options)
-
-    def remove(self, name: str) -> None:
-        """Take an extension away with all that it added. Raises `ExtensionError` for no such one.
-
-        What its ``lifespan`` holds is released at the end, or now by ``await agent.stop(name)``.
-        """
-        self.scope.remove(name)
-
-    def add_tool(self, tool: Tool, *, replace: bool = False) -> Callable[[], None]:
-        """Let the model call a tool; returns the disposer."""
-        return self.scope.add_tool(tool, replace=replace)
-
-    def add_command(self, command: SlashCommand, *, replace: bool = False) -> Callable[[], None]:
-        """Offer a slash command; returns the disposer."""
-        return self.scope.add_command(command, replace=replace)
-
-    def add_mode(self, mode: Mode, *, replace: bool = False) -> Callable[[], None]:
-        """Offer a mode; returns the disposer."""
-        return self.scope.add_mode(mode, replace=replace)
-
-    def add_section(self, section: PromptSection, *, replace: bool = False) -> Callable[[], None]:
-        """Add a part to the system prompt; returns the disposer."""
-        return self.scope.add_section(section, replace=replace)
-
-
 @mutable
 class Session(Host):
     """One conversation: its history, its directory, and who is at the other end.
@@ -213,7 +109,7 @@ class Session(Host):
     store: Store | None = None
     trace: Trace = field(default_factory=Trace)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    runs: tuple[Run, ...] = ()
+    runs: tuple[RunContext, ...] = ()
     pending: Inbox = field(default_factory=Inbox)
     asking: tuple[str, ...] = ()
     tasks: Errands = field(default_factory=Errands)
@@ -296,11 +192,11 @@ class Session(Host):
 
     # the history
 
-    def enter(self, run: Run) -> None:
+    def enter(self, run: RunContext) -> None:
         """Let a prompt be worked on."""
         object.__setattr__(self, "runs", (*self.runs, run))
 
-    def leave(self, run: Run) -> None:
+    def leave(self, run: RunContext) -> None:
         """Let a prompt be done with."""
         object.__setattr__(self, "runs", tuple(each for each in self.runs if each is not run))
 
@@ -446,106 +342,6 @@ class Session(Host):
             telling = nobodys(whose.fail(error, f"hook:{whose.owner}", place))
             self.tasks.hold(telling)
             telling.add_done_callback(self.tasks.release)
-
-
-@mutable
-class Reply:
-    """The answer to one prompt.
-
-    ``text`` is the model's last message, ``usage`` the sum over the run's requests. ``detail``
-    says more about a ``stop_reason`` other than ``end_turn``: the hook's reason, the error.
-    ``error`` is set where ``stop_reason`` is ``error``.
-    """
-
-    text: str
-    stop_reason: StopReason
-    usage: Usage
-    session: Session = field(repr=False)
-    detail: str = ""
-    error: BaseException | None = None
-
-    def __setattr__(self, name: str, value: object) -> None:
-        """Set a field. Raises ``TypeError`` for a value that is not what the field holds."""
-        check(f"reply.{name}", value, REPLY.get(name, Any))
-        if name == "usage":
-            value = kept(value)
-        object.__setattr__(self, name, value)
-
-
-REPLY: dict[str, Any] = {
-    "text": str,
-    "stop_reason": StopReason,
-    "usage": Usage,
-    "detail": str,
-    "error": BaseException | None,
-    "session": Session,
-}
-
-
-class Run(Protocol):
-    """One prompt's run, as far as its session knows it; hooks see a `RunContext`.
-
-    ``caller`` is the task that waits for its reply; ``open`` are its tool calls that wait for
-    their answer, in source order.
-    """
-
-    prompt: Content
-    stored: bool
-    task: asyncio.Task[None] | None
-    caller: asyncio.Task[Any] | None
-    holds_lock: bool
-    abandoned: bool
-    open: OwnList[Any]
-
-    @property
-    def cancelled(self) -> bool:
-        """True once somebody cancelled it."""
-        ...
-
-    def cancel(self) -> None:
-        """End it as soon as anything can be ended."""
-        ...
-
-
-@frozen
-class SessionInfo:
-    """A stored session, as a list shows it. ``updated`` is ISO 8601, UTC."""
-
-    id: str
-    cwd: str
-    title: str
-    updated: str
-    messages: int
-    archived: bool = False
-
-
-class Store(Protocol):
-    """Where sessions outlive their process.
-
-    One more member is used where an object has it: ``attachments``, what extensions keep beside
-    sessions for all machines that share the store; None where no others do.
-    """
-
-    def save(self, session: Session) -> None:
-        """Write what is not written yet."""
-        ...
-
-    async def load(self, session_id: str) -> Session:
-        """A stored session with a whole history, mended where it was interrupted.
-
-        Raises `SessionError` where there is none of that id, or another process has it open.
-        """
-        ...
-
-    async def sessions(
-        self, *, cwd: str | None = None, cursor: str | None = None, limit: int = 50
-    ) -> tuple[list[SessionInfo], str | None]:
-        """Stored sessions, the last used first, and the cursor of the next page."""
-        ...
-
-    async def delete(self, session_id: str) -> bool:
-        """Remove a session for good; False where there is none of that id."""
-        ...
 
 
 SHAPES: Mapping[str, Any] = {

@@ -14,14 +14,14 @@ from typing import Any, TypeAlias
 
 from crow.core.errors import CrowError, HookError, message_of, nearest, raised_at
 from crow.core.events import ToolEnded, ToolPending, ToolStarted
-from crow.core.frozen import kept, thawed
-from crow.core.hooks.context import RunContext
+from crow.core.hooks.call_stack import attended
 from crow.core.hooks.contexts import ToolContext, open_call
-from crow.core.hooks.report import tell
-from crow.core.hooks.work import attended
-from crow.core.hooks.wraps import CUT_OFF
+from crow.core.hooks.outcome import tell
+from crow.core.hooks.run_context import RunContext
+from crow.core.hooks.wraps.wrap import CUT_OFF
 from crow.core.messages import Message, tool_answer
-from crow.core.ports import PermissionRequest
+from crow.core.ports.client import PermissionRequest
+from crow.core.support.frozen import kept, thawed
 from crow.core.tools import Call, Outcome, ToolResult
 from crow.core.trace import USER, Record
 from crow.core.ui import waiting

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import field, replace
 from typing import Any, Literal, Self, cast
 
-from crow.core.frozen import frozen
 from crow.core.messages import Content, ToolCall, text_of
+from crow.core.support.frozen import frozen
 
 Outcome = Literal["ok", "error", "denied", "answered", "cancelled"]
 """How a tool call ended; ``answered`` is for a hook that answered in the tool's place."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import field
 from typing import Any, Protocol, TypeGuard
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 
 KEPT = 10_000
 USER = "user"

@@ -8,17 +8,18 @@ from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 
+from crow.core.cache import CARRIER
 from crow.core.errors import ModelError
 from crow.core.events import CallDelta, StopReason, TextDelta, UsageReported
-from crow.core.frozen import kept
 from crow.core.history import flaw, flaw_before, repaired
-from crow.core.hooks.context import Context, RunContext
+from crow.core.hooks.context import Context
 from crow.core.hooks.contexts import TurnContext, open_call
-from crow.core.hooks.pieces import Anew, Sink
+from crow.core.hooks.run_context import RunContext
+from crow.core.hooks.wraps.stream import Anew, Sink
 from crow.core.messages import Message, add_usage, is_prompt
-from crow.core.ports import Completion, Delta, Request
-from crow.core.session import CARRIER
-from crow.core.validation import fits
+from crow.core.ports.llm import Completion, Delta, Request
+from crow.core.support.frozen import kept
+from crow.core.support.validation import fits
 
 logger = logging.getLogger("crow.hooks")
 

@@ -9,14 +9,14 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from crow.core.clock import Clock, standing
 from crow.core.events import Event, Notice, Severity
-from crow.core.ports import Client, OptionKind, Question
+from crow.core.ports.client import Client, OptionKind, Question
 from crow.core.session import Session
+from crow.core.support.clock import Clock, standing
 from crow.core.verdicts import Ask, Deny, Ruling
 
 if TYPE_CHECKING:
-    from crow.core.form import Filled, Form
+    from crow.core.ports.client import Filled, Form
 
 Choice = TypeVar("Choice", bound=str)
 Asked = TypeVar("Asked", Question, "Form")
@@ -92,7 +92,7 @@ class UI:
         ctx, show = self._ctx, getattr(self._ctx.client, "fill_in", None)
         if show is None:
             return None
-        from crow.core.form import LEFT
+        from crow.core.ports.client import LEFT
 
         asked = self._of_call(form)
         return await self._wait(partial(show, ctx.session.id, asked), form.text, LEFT)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal, TypeAlias
 
-from crow.core.frozen import frozen
-from crow.core.ports import ALLOW_ONCE, REJECT_ONCE, Keep, Option
+from crow.core.ports.client import ALLOW_ONCE, REJECT_ONCE, Keep, Option
+from crow.core.support.frozen import frozen
+from crow.core.support.validation import fits, json_value
 from crow.core.tools import ToolResult
-from crow.core.validation import fits, json_value
 
 Ring = Literal["", "reading", "workspace", "outside"]
 """How far what a call starts may reach, where something confines it; empty says nothing of that.

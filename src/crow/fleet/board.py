@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 from crow.fleet.database import Database
 from crow.fleet.job_filter import JobFilter
 from crow.fleet.queue import Housekeeping, Offer, Queue

@@ -15,7 +15,7 @@ from crow.fleet.task import FleetError
 if TYPE_CHECKING:
     from crow.core.agent import Agent
     from crow.core.hooks.contexts import CommandContext
-    from crow.core.ports import OptionKind
+    from crow.core.ports.client import OptionKind
     from crow.fleet.board import Board
 
 LATER = "later"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 
 
 @frozen

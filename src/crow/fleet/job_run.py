@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from crow.core.errors import CrowError, ModelError, SessionError, SessionInUse
 from crow.core.events import Event, Retrying, UsageReported
-from crow.core.hooks.collect import hook
 from crow.core.hooks.context import Context
 from crow.core.hooks.contexts import RequestContext
-from crow.core.ports import NullClient, PermissionRequest, Question
+from crow.core.hooks.discovery import hook
+from crow.core.ports.client import NullClient, PermissionRequest, Question
 from crow.extensions.container import ContainerError
 from crow.fleet.board import Board, Claimed, Left
 from crow.fleet.containers import Kinds
@@ -26,7 +26,8 @@ from crow.fleet.workspace import NONE, JobFolder
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
-    from crow.core.session import Reply, Session
+    from crow.core.hooks.run_context import Reply
+    from crow.core.session import Session
 
 logger = logging.getLogger("crow.fleet")
 

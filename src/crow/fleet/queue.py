@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from importlib import import_module
 from typing import Any, Literal, Protocol, cast, runtime_checkable
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 from crow.fleet.task import FleetError
 
 VARIABLE = "CROW_FLEET_QUEUE"

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from crow.core.errors import ModelError
 
 if TYPE_CHECKING:
-    from crow.core.ports import LLM
+    from crow.core.ports.llm import LLM
     from crow.fleet.database import Database
 
 Limit = tuple[str, str]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from zoneinfo import ZoneInfo, available_timezones
 
 from crow.cli.parser import no_such
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 from crow.fleet.task import FleetError, Task, task_of
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from crow.core.errors import CrowError
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 
 
 class FleetError(CrowError):

@@ -11,7 +11,7 @@ from typing import Any
 
 from crow.core.errors import ModelError
 from crow.core.messages import Message
-from crow.core.ports import Completion, Delta, Request
+from crow.core.ports.llm import Completion, Delta, Request
 from crow.llm.chat.completions import ChatWire
 from crow.llm.chat.reply import ChatReply
 from crow.llm.chat.serialization import messages_for
@@ -79,7 +79,7 @@ class ClientModel:
         return frozenset({key} if isinstance(key, str) else ())
 
     def stream(self, request: Request) -> AsyncGenerator[Delta | Completion, None]:
-        """Ask the model; see `crow.core.ports.LLM`."""
+        """Ask the model; see `crow.core.ports.llm.LLM`."""
         clock = Clock(self._timeouts)
         where = self.base_url or type(self._client).__name__
         model = request.model or self.model

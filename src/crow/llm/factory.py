@@ -7,8 +7,8 @@ from dataclasses import field, fields, replace
 from importlib import import_module
 from typing import Any
 
-from crow.core.frozen import frozen
-from crow.core.ports import LLM
+from crow.core.ports.llm import LLM
+from crow.core.support.frozen import frozen
 from crow.llm.models import ModelInfo, Prices, model_info
 from crow.llm.models.info import words_of
 from crow.llm.presets import PRESETS, Preset

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from crow.core.errors import ModelError, nearest
-from crow.core.frozen import frozen
-from crow.core.ports import LLM
+from crow.core.ports.llm import LLM
+from crow.core.support.frozen import frozen
 from crow.llm.factory import Key, ModelEndpoint, make_model
 from crow.llm.models import WIRES, ModelInfo, model_info
 from crow.llm.presets import OTHER_NAMES, PRESETS, Preset, provider_meant

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 
 
 @frozen

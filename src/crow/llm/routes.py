@@ -12,8 +12,8 @@ from types import MappingProxyType
 from typing import Any
 
 from crow.core.errors import ModelError, nearest
-from crow.core.frozen import frozen
-from crow.core.ports import LLM
+from crow.core.ports.llm import LLM
+from crow.core.support.frozen import frozen
 from crow.llm.factory import Key, ModelEndpoint, Table, make_model
 from crow.llm.listing import sources
 from crow.llm.model_names import (

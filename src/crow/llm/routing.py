@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from crow.core.errors import ModelError
-from crow.core.ports import LLM, Completion, Delta, Request
+from crow.core.ports.llm import LLM, Completion, Delta, Request
 
 if TYPE_CHECKING:
     from crow.llm.routes import ProviderRoutes

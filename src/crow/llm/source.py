@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from crow.core.errors import ModelError
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 from crow.llm.http.connection import new_client
 from crow.llm.http.retry import Timeouts
 from crow.llm.http.text import is_array, is_object

@@ -16,7 +16,7 @@ from crow.process.program import can_watch, start_program
 from crow.process.reaper import ProcessReaper
 
 if TYPE_CHECKING:
-    from crow.core.ports import Launcher
+    from crow.core.ports.tool import Launcher
 
 POLL = 0.02
 LAST = 0.5  # seconds for the news of an end that nothing can hold up

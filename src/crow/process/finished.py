@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Mapping, Sequence
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 from crow.process.child import LAST, ChildProcess
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 from crow.project.files import write_atomically
 from crow.project.home import state_directory
 from crow.project.plugins import (

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from crow.core.errors import CrowError
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 from crow.project.trust import project_of
 
 if TYPE_CHECKING:

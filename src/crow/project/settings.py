@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 from crow.project.plugins import Plugin
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, cast
 
-from crow.core.frozen import mutable
+from crow.core.support.frozen import mutable
 from crow.project.files import Stamp, stamp
 from crow.settings.values import Dialect, SettingsError, Source, Table
 

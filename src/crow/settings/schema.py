@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from crow.core.errors import nearest
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 from crow.entry_points import EntryPoint, entry_points
 
 PATH = Path(__file__).with_name("schema.json")

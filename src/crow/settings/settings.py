@@ -8,7 +8,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 from crow.settings.files import Memory
 from crow.settings.values import Entry, Permissions, Source, Table, Unused, Withheld
 

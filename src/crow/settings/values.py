@@ -6,7 +6,7 @@ from dataclasses import field
 from typing import Any, Literal
 
 from crow.core.errors import CrowError
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 
 Layer = Literal["user", "project", "local", "command line", "managed"]
 Dialect = Literal["crow", "claude"]

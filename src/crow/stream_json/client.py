@@ -9,9 +9,9 @@ from typing import Any, cast
 
 from crow.core.agent import Agent
 from crow.core.events import Event, ToolEnded
-from crow.core.frozen import frozen
-from crow.core.ports import Files, PermissionRequest, Question, Terminals
+from crow.core.ports.client import Files, PermissionRequest, Question, Terminals
 from crow.core.session import Session
+from crow.core.support.frozen import frozen
 from crow.keys import SUBAGENT_CALLS, SUBAGENTS
 from crow.stream_json.lines import ControlError, Lines, Message, as_object
 from crow.stream_json.projection import Projection

@@ -11,8 +11,9 @@ from typing import Any, cast
 
 from crow.core.agent import Agent
 from crow.core.hooks.contexts import SessionContext
+from crow.core.hooks.run_context import Reply
 from crow.core.messages import Content
-from crow.core.session import Reply, Session
+from crow.core.session import Session
 from crow.project.front_matter_event import use_front_matter
 from crow.stream_json.client import StreamClient
 from crow.stream_json.control import Control, deciding, hooks_table

@@ -9,7 +9,7 @@ from typing import Any
 from crow._version import __version__
 from crow.core.agent import Agent
 from crow.core.errors import ModelError
-from crow.core.optional import model_named
+from crow.core.ports.llm import model_named
 from crow.core.session import Session
 from crow.keys import OUTPUT_STYLE
 from crow.stream_json.lines import Message

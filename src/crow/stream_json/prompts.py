@@ -11,9 +11,9 @@ from typing import Any
 
 from crow.core.agent import Agent
 from crow.core.events import Notice
-from crow.core.frozen import frozen
 from crow.core.messages import Content
 from crow.core.session import Session
+from crow.core.support.frozen import frozen
 from crow.stream_json.content import content_of
 from crow.stream_json.lines import ControlError, Message
 

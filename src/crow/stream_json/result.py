@@ -8,9 +8,9 @@ from typing import Any, cast
 
 from crow.core.agent import Agent
 from crow.core.errors import ModelError
+from crow.core.hooks.run_context import Reply
 from crow.core.messages import Usage
-from crow.core.optional import model_named
-from crow.core.session import Reply
+from crow.core.ports.llm import model_named
 from crow.keys import STRUCTURED_OUTPUT
 from crow.stream_json.lines import Message
 from crow.stream_json.projection import usage_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 from crow.core.tools import Call, ToolResult
 
 

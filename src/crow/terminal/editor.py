@@ -10,7 +10,7 @@ from prompt_toolkit.completion import Completer
 from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 
 FOLDED_LINES, FOLDED_LETTERS = 10, 1500
 """From how many lines or letters on a paste stands as one word."""

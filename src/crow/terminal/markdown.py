@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TypeAlias
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 from crow.text import clean
 
 FENCE = re.compile(r"(?P<indent> *)(?P<mark>`{3,}|~{3,})\s*(?P<info>[^`]*)$")

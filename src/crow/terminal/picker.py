@@ -12,7 +12,7 @@ from prompt_toolkit.filters import Condition
 from prompt_toolkit.key_binding import KeyBindings
 
 from crow.core.errors import CrowError
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 from crow.terminal.palette import Look, Palette
 from crow.terminal.question import Asked
 from crow.terminal.questions import Questions

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from crow.core.frozen import frozen
-from crow.core.ports import Option, PermissionRequest, Question
+from crow.core.ports.client import Option, PermissionRequest, Question
+from crow.core.support.frozen import frozen
 from crow.terminal.diff import diff_lines
 from crow.terminal.palette import Palette
 from crow.terminal.wrapping import folded

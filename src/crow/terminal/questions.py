@@ -9,7 +9,7 @@ from typing import Any
 
 from prompt_toolkit.buffer import Buffer
 
-from crow.core.ports import PermissionRequest, Question
+from crow.core.ports.client import PermissionRequest, Question
 from crow.terminal.palette import Palette
 from crow.terminal.question import Asked, PermissionAsked, QuestionAsked
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from crow.core.events import UsageReported
-from crow.core.frozen import mutable
+from crow.core.support.frozen import mutable
 from crow.terminal.palette import SGR
 from crow.terminal.progress_line import short
 from crow.text import columns, one_line, shorten

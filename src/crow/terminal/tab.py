@@ -12,7 +12,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyBindingsBase
 
 from crow.core.events import ConfigChanged, Event, RunEnded, UsageReported, UserMessage
 from crow.core.messages import text_of
-from crow.core.ports import Files, PermissionRequest, Question, Terminals
+from crow.core.ports.client import Files, PermissionRequest, Question, Terminals
 from crow.terminal.conversation import Conversation, Extras
 from crow.terminal.editor import Draft, Editor
 from crow.terminal.keys import Pressed, added_keys

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 from crow.testing.endpoint import USAGE, Endpoint, Received, Response, delta, respond, stream
 
 THOUGHT, EXTRA = "reasoning_content", "extra_content"

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Any, Self, TypeAlias
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 
 
 class Act(Enum):

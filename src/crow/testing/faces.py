@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crow.core.events import Event, Notice, TextDelta, ToolEnded, ToolStarted
-from crow.core.ports import Option, PermissionRequest, Question
-from crow.core.session import Reply, Session
+from crow.core.hooks.run_context import Reply
+from crow.core.ports.client import Option, PermissionRequest, Question
+from crow.core.session import Session
 from crow.core.tools import Call
 from crow.core.trace import Record
 from crow.testing.editor import FakeEditor

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 from crow.llm.http.text import is_array, is_object
 from crow.testing.endpoint import (
     END,

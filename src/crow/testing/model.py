@@ -11,9 +11,9 @@ from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, TypedDict
 
 from crow.core.events import CallDelta, TextDelta, ThoughtDelta
-from crow.core.frozen import KeptDict, frozen
 from crow.core.messages import Message, ToolSpec, Usage
-from crow.core.ports import Completion, Delta, FinishReason, Request
+from crow.core.ports.llm import Completion, Delta, FinishReason, Request
+from crow.core.support.frozen import KeptDict, frozen
 from crow.core.tools import Call
 
 

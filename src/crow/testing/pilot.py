@@ -25,7 +25,8 @@ from crow.testing.user import Asked, ScriptedUser, described
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
-    from crow.core.session import Reply, Session
+    from crow.core.hooks.run_context import Reply
+    from crow.core.session import Session
     from crow.testing.model import Line, ScriptedModel
 
 T = TypeVar("T")

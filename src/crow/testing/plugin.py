@@ -14,7 +14,7 @@ import pytest
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
-    from crow.core.ports import Tool
+    from crow.core.ports.tool import Tool
     from crow.testing.model import Line, ScriptedModel
     from crow.testing.pilot import Pilot
 

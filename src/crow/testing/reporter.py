@@ -17,8 +17,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from crow.core.events import ToolEnded, ToolStarted
-from crow.core.hooks.collect import hook
 from crow.core.hooks.context import Context
+from crow.core.hooks.discovery import hook
 from crow.core.hooks.registry import FIRST
 from crow.core.trace import Record
 from crow.core.verdicts import Ask

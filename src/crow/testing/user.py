@@ -9,7 +9,7 @@ from typing import Any, Self, TypeAlias
 
 from crow.core.errors import nearest
 from crow.core.events import Event, Notice, TextDelta
-from crow.core.ports import Files, PermissionRequest, Question, Terminals
+from crow.core.ports.client import Files, PermissionRequest, Question, Terminals
 
 Asked: TypeAlias = PermissionRequest | Question
 Said: TypeAlias = str | bool | None
@@ -102,7 +102,7 @@ class ScriptedUser:
                     pass
         return lines
 
-    # the client's side, see `crow.core.ports.Client`
+    # the client's side, see `crow.core.ports.client.Client`
 
     async def update(self, session_id: str, event: Event) -> None:
         """Remember an event."""

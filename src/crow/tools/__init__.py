@@ -13,7 +13,7 @@ from crow.tools.spill import clip
 from crow.tools.text import boundary, shortened
 
 if TYPE_CHECKING:
-    from crow.core.ports import Tool, ToolEnvironment
+    from crow.core.ports.tool import Tool, ToolEnvironment
 
 __all__ = [
     "Arg",

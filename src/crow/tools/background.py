@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 
-from crow.core.ports import ToolEnvironment
+from crow.core.ports.tool import ToolEnvironment
 from crow.core.tools import ToolResult
 from crow.tools.bash import GRACE, LIMIT
 from crow.tools.errors import ToolError

@@ -11,8 +11,9 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
-from crow.core.ports import Terminal, Terminals, ToolEnvironment
-from crow.core.tasks import nobodys
+from crow.core.ports.client import Terminal, Terminals
+from crow.core.ports.tool import ToolEnvironment
+from crow.core.support.tasks import nobodys
 from crow.core.tools import ToolResult
 from crow.keys import ENDING, ENV_FILE, JOBS
 from crow.tools.errors import ToolError

@@ -6,8 +6,8 @@ import asyncio
 import os
 from collections.abc import Callable
 
-from crow.core.frozen import frozen
-from crow.core.ports import ToolEnvironment
+from crow.core.ports.tool import ToolEnvironment
+from crow.core.support.frozen import frozen
 from crow.core.tools import Diff, Location, ToolResult
 from crow.tools.disk import demand_writable
 from crow.tools.excerpt import excerpts

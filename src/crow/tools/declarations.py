@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Annotated, Any, Literal
 
 from crow.annotations.arg import Arg
-from crow.core.ports import ToolEnvironment
+from crow.core.ports.tool import ToolEnvironment
 from crow.core.tools import ToolResult
 from crow.tools.function import Preview, tool
 from crow.tools.paths import file_location, with_absolute_path, wrong_path

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from crow.core.ports import ToolEnvironment
+from crow.core.ports.tool import ToolEnvironment
 from crow.core.tools import Diff, ToolResult
 from crow.tools.change import Change, Rewrite, bare_diff, plan_change, preview_change
 from crow.tools.errors import ToolError, reason_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 from crow.tools.errors import ToolError
 
 _MARKS = (

@@ -10,9 +10,9 @@ import asyncio
 import os
 from dataclasses import dataclass, field, replace
 
-from crow.core.frozen import frozen
-from crow.core.ports import ToolEnvironment
-from crow.core.session import Key
+from crow.core.cache import Key
+from crow.core.ports.tool import ToolEnvironment
+from crow.core.support.frozen import frozen
 from crow.tools.disk import LARGEST, read_whole, replace_file
 from crow.tools.encoding import Encoding, decode
 from crow.tools.errors import ToolError

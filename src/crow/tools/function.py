@@ -13,8 +13,8 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 from crow.annotations.docstring import parameter_notes, purpose
 from crow.annotations.schema import Reader, hoist, shape
 from crow.core.errors import nearest
-from crow.core.frozen import frozen
-from crow.core.ports import ToolEnvironment
+from crow.core.ports.tool import ToolEnvironment
+from crow.core.support.frozen import frozen
 from crow.core.tools import Location, ToolKind, ToolResult
 from crow.tools.checker import Checker
 from crow.tools.errors import ToolError

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from crow.core.ports import ToolEnvironment
+from crow.core.ports.tool import ToolEnvironment
 from crow.core.tools import ToolResult
 from crow.tools.disk import demand_searchable
 from crow.tools.errors import ToolError

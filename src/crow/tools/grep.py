@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from crow.core.frozen import frozen
-from crow.core.ports import ToolEnvironment
+from crow.core.ports.tool import ToolEnvironment
+from crow.core.support.frozen import frozen
 from crow.core.tools import Location, ToolResult
 from crow.tools.disk import demand_searchable, irregular
 from crow.tools.errors import ToolError

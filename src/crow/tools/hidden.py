@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import PurePath
 
-from crow.core.ports import ToolEnvironment
+from crow.core.ports.tool import ToolEnvironment
 from crow.keys import MAY_READ, UNASKED
 from crow.tools.paths import demand_in_place, place_to_read
 

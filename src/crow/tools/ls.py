@@ -7,7 +7,7 @@ import fnmatch
 import itertools
 import os
 
-from crow.core.ports import ToolEnvironment
+from crow.core.ports.tool import ToolEnvironment
 from crow.core.tools import ToolResult
 from crow.tools.errors import ToolError, reason_of
 from crow.tools.hidden import left_out, may_tell, readable

@@ -7,7 +7,7 @@ import codecs
 import os
 from collections.abc import Sequence
 
-from crow.core.scrub import Scrubber
+from crow.core.secrets import Scrubber
 from crow.process.child import LAST, ChildProcess
 from crow.process.mark import MARK
 from crow.process.reaper import ProcessReaper

@@ -6,7 +6,7 @@ import asyncio
 import os
 from typing import Any
 
-from crow.core.ports import ToolEnvironment
+from crow.core.ports.tool import ToolEnvironment
 from crow.core.tools import ToolResult
 from crow.tools.disk import LARGEST, opened
 from crow.tools.encoding import decode

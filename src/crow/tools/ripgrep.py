@@ -11,7 +11,7 @@ import sysconfig
 from collections.abc import Generator, Sequence
 from pathlib import Path
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 from crow.tools.errors import ToolError
 
 MOST = 8 * 1024 * 1024

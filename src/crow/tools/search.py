@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 
 Mode = Literal["content", "files_with_matches", "count"]
 Line = tuple[str, str]

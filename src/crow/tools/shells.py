@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from crow.core.ports import Launcher, ToolEnvironment
-from crow.core.session import Key
+from crow.core.cache import Key
+from crow.core.ports.tool import Launcher, ToolEnvironment
 from crow.keys import ENV_FILE
 from crow.process.reaper import ProcessReaper
 from crow.tools.errors import ToolError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from crow.core.ports import ToolEnvironment
+from crow.core.ports.tool import ToolEnvironment
 from crow.core.tools import ToolResult
 from crow.tools.change import Change, bare_diff, plan_change, preview_change
 from crow.tools.errors import ToolError, reason_of

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 from crow.transcripts.opencode import exported, sessions
 from crow.transcripts.reading import UnknownTranscriptError, read
 from crow.transcripts.transcript import Transcript

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any, cast
 
-from crow.core.frozen import frozen
 from crow.core.messages import CONTEXT_OPEN, Usage
+from crow.core.support.frozen import frozen
 from crow.transcripts.transcript import (
     DAMAGES,
     Object,

@@ -9,8 +9,8 @@ from dataclasses import field
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from crow.core.frozen import mutable
 from crow.core.messages import Message, Usage, context_block, text_of, user
+from crow.core.support.frozen import mutable
 
 Object = dict[str, Any]
 ORIGIN = "imported"

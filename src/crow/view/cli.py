@@ -25,7 +25,7 @@ from crow.cli import Output, declare_agent, load_agent
 from crow.cli.session_lookup import store_method, store_of, whole_id
 from crow.core.agent import Agent
 from crow.core.errors import SessionError
-from crow.core.session import SessionInfo, Store
+from crow.core.store import SessionInfo, Store
 
 MANY = 200
 
@@ -80,7 +80,7 @@ def answers(agent: Agent, store: Store) -> dict[str, Any]:
         return [_row(row) for row in rows]
 
     async def session(query: Mapping[str, str]) -> Any:
-        from crow.core.scrub import scrubbed
+        from crow.core.secrets import scrubbed
         from crow.view.document import document
         from crow.view.markdown import dressed
 

@@ -23,7 +23,7 @@ from typing import Any
 from crow.cli import Output, UsageError, declare_agent, load_agent
 from crow.cli.session_lookup import store_method, store_of, whole_id
 from crow.core.agent import Agent
-from crow.core.scrub import HIDDEN, spellings
+from crow.core.secrets import HIDDEN, spellings
 from crow.view.cli import lines_of
 from crow.view.document import document
 from crow.view.markdown import dressed

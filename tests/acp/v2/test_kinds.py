@@ -11,7 +11,8 @@ from acp.exceptions import RequestError
 
 from crow import Agent, Usage, tool
 from crow.core.events import Compacted, Retrying, TextDelta
-from crow.core.ports import Completion, Request, ToolEnvironment
+from crow.core.ports.llm import Completion, Request
+from crow.core.ports.tool import ToolEnvironment
 from crow.extensions import PromptCacheHook
 from crow.testing import ScriptedModel, call, text
 

@@ -14,7 +14,7 @@ from crow import Agent, Ask, Deny
 from crow.core.catalog import Command
 from crow.core.errors import ModelError
 from crow.core.events import TextDelta
-from crow.core.ports import Request
+from crow.core.ports.llm import Request
 from crow.core.verdicts import Answer
 from crow.extensions.persistence import PersistenceHook
 from crow.extensions.plan import PlanHook

@@ -17,7 +17,7 @@ from urllib.parse import urljoin, urlsplit
 from urllib.request import urlopen
 
 from crow import Agent
-from crow.core.ports import NullClient, Question
+from crow.core.ports.client import NullClient, Question
 from crow.core.session import Session
 from crow.extensions import McpHook
 from crow.testing import ScriptedModel, call

@@ -15,7 +15,7 @@ import pytest
 from crow.core.agent import Agent
 from crow.core.events import Event, Notice, ToolProgress
 from crow.core.messages import text_of
-from crow.core.ports import NullClient, PermissionRequest, Question
+from crow.core.ports.client import NullClient, PermissionRequest, Question
 from crow.core.session import Session
 from crow.extensions import McpHook
 from crow.testing import ScriptedModel

@@ -18,7 +18,7 @@ import pytest
 from tests.extensions.mcp.conftest import SERVERS, Open, Watcher
 
 from crow import Agent
-from crow.core.ports import Question
+from crow.core.ports.client import Question
 from crow.extensions import McpHook
 from crow.project import state_directory
 from crow.testing import FakeEditor, ScriptedModel, call

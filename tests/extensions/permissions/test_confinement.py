@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from crow import Agent, AgentHook, SessionContext, ToolContext, tool
-from crow.core.ports import Files, PermissionRequest, Question, Terminals
+from crow.core.ports.client import Files, PermissionRequest, Question, Terminals
 from crow.extensions import PermissionsHook
 from crow.keys import SANDBOX
 from crow.testing import ScriptedModel, call

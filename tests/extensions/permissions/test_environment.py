@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from crow import Agent
-from crow.core.agent import STEERING
+from crow.core.secrets import STEERING
 
 
 @pytest.mark.parametrize(

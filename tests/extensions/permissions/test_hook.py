@@ -10,7 +10,7 @@ import pytest
 
 from crow import Agent, tool
 from crow.core.events import Event, ToolEnded
-from crow.core.ports import Files, PermissionRequest, Question, Terminals
+from crow.core.ports.client import Files, PermissionRequest, Question, Terminals
 from crow.core.verdicts import Allow, Ask, Deny
 from crow.extensions import PermissionsHook
 from crow.extensions.permissions import MODES

@@ -24,7 +24,7 @@ import apsw
 from crow.core.agent import Agent
 from crow.core.events import Event, TextDelta, ToolEnded, ToolPending
 from crow.core.hooks.contexts import TurnContext
-from crow.core.ports import NullClient
+from crow.core.ports.client import NullClient
 from crow.extensions import PersistenceHook
 from crow.testing import ScriptedModel, call
 from crow.tools import tool

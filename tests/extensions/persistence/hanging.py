@@ -16,7 +16,8 @@ import apsw
 
 from crow.core.agent import Agent
 from crow.core.events import Event, TextDelta, ThoughtDelta, ToolEnded
-from crow.core.ports import NullClient, PermissionRequest, ToolEnvironment
+from crow.core.ports.client import NullClient, PermissionRequest
+from crow.core.ports.tool import ToolEnvironment
 from crow.core.verdicts import Ask
 from crow.extensions import PersistenceHook
 from crow.testing import ScriptedModel, call, delay, text

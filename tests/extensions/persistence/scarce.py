@@ -15,7 +15,7 @@ from pathlib import Path
 from crow.core.agent import Agent
 from crow.core.errors import SessionError
 from crow.core.events import Event, Notice
-from crow.core.ports import NullClient
+from crow.core.ports.client import NullClient
 from crow.extensions import PersistenceHook
 from crow.testing import ScriptedModel
 

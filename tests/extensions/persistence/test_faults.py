@@ -17,7 +17,7 @@ from crow.core.errors import SessionError
 from crow.core.events import Event, Notice
 from crow.core.hooks.context import Context
 from crow.core.messages import user
-from crow.core.ports import NullClient
+from crow.core.ports.client import NullClient
 from crow.core.session import Session
 from crow.extensions import PersistenceHook
 from crow.extensions.persistence.database import Database, file_system

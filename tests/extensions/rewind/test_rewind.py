@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from crow import Agent, NullClient, Session, tool
-from crow.core.ports import Question
+from crow.core.ports.client import Question
 from crow.events import Notice, ToolProgress
 from crow.extensions import PermissionsHook, PersistenceHook, RewindHook
 from crow.testing import ScriptedModel, call

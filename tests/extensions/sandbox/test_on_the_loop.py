@@ -15,7 +15,7 @@ from tests.extensions.sandbox.conftest import backend
 
 from crow import Agent, Allow
 from crow.core.events import Event, Notice
-from crow.core.ports import Files, PermissionRequest, Question
+from crow.core.ports.client import Files, PermissionRequest, Question
 from crow.extensions import SandboxHook
 from crow.extensions.sandbox.mounts import PRIVATE, is_below
 from crow.extensions.sandbox.probe import find_backend

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from crow.core.events import Event, ToolEnded
-from crow.core.ports import Files, PermissionRequest, Question
+from crow.core.ports.client import Files, PermissionRequest, Question
 from crow.extensions.sandbox.probe import find_backend
 from crow.testing import BuildAgent, call
 

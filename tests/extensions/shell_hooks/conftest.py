@@ -12,7 +12,7 @@ import pytest
 
 from crow import Agent
 from crow.core.events import Event, Notice
-from crow.core.ports import Files, PermissionRequest, Question, Terminals
+from crow.core.ports.client import Files, PermissionRequest, Question, Terminals
 from crow.core.session import Session
 from crow.core.trace import Record
 from crow.extensions import ShellHooks

@@ -11,7 +11,7 @@ from tests.extensions.shell_hooks.conftest import Stage, given, records
 from tests.processes import is_alive, until
 
 from crow.core.errors import ModelError
-from crow.core.ports import Completion, Delta, Request
+from crow.core.ports.llm import Completion, Delta, Request
 from crow.extensions import PermissionsHook, PersistenceHook
 from crow.testing import call, text
 

@@ -8,7 +8,7 @@ import socket
 import sys
 
 from crow.core.errors import CrowError
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 
 PATH = "/acp"
 BACKLOG = 128

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from crow.core.events import CallDelta, Event, TextDelta, ThoughtDelta, ToolEnded, ToolProgress
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 
 LIMIT = 4 * 1024 * 1024
 FIXED = 400

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from crow.acp.listen.address import AddressError
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 
 if TYPE_CHECKING:
     from crow.acp.listen.address import Address

@@ -20,7 +20,7 @@ from crow.acp.listen.hub import Hub
 from crow.acp.listen.session_pool import SessionPool
 from crow.acp.server import within
 from crow.acp.stdio import endings
-from crow.core.optional import SharedStore
+from crow.core.store import SharedStore
 
 if TYPE_CHECKING:
     import socket

@@ -24,13 +24,12 @@ from crow.core.events import (
     UsageReported,
     UserMessage,
 )
-from crow.core.form import LEFT
+from crow.core.ports.client import LEFT
 
 if TYPE_CHECKING:
     from crow.acp.client import AcpClient
-    from crow.core.form import Filled, Form
-    from crow.core.hooks.context import RunContext
-    from crow.core.ports import Files, PermissionRequest, Question, Terminals
+    from crow.core.hooks.run_context import RunContext
+    from crow.core.ports.client import Files, Filled, Form, PermissionRequest, Question, Terminals
     from crow.core.session import Session
 
 LOST = "Some of what happened is not shown here; it is when the session is loaded again later."
@@ -79,7 +78,7 @@ class Arrival:
 
 
 class SharedSession:
-    """A session's client, whoever that is at the moment; a `crow.core.ports.Client`.
+    """A session's client, whoever that is at the moment; a `crow.core.ports.client.Client`.
 
     One ``editor`` at a time has the pen: it says what is to be done, and is asked. The ``watchers``
     see what happens. While nobody is there, a question waits ``patience`` seconds for somebody;

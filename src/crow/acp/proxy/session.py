@@ -12,12 +12,12 @@ from crow.acp.jsonrpc import Message, as_object
 from crow.acp.proxy.tool_names import SHOWN, ForeignCall, calls_of, shown_input
 from crow.core.agent import Agent
 from crow.core.events import Event, Notice, TextDelta
-from crow.core.frozen import frozen
-from crow.core.hooks.context import RunContext
 from crow.core.hooks.contexts import ToolContext
+from crow.core.hooks.run_context import RunContext
 from crow.core.messages import text_of, user
-from crow.core.ports import Files, Option, PermissionRequest, Question, Terminals
+from crow.core.ports.client import Files, Option, PermissionRequest, Question, Terminals
 from crow.core.session import Session
+from crow.core.support.frozen import frozen
 from crow.core.tool_call import conclude, judge, settle
 from crow.core.tools import Call, Outcome, ToolResult
 from crow.core.verdicts import Ruling, Stop
@@ -60,7 +60,7 @@ class Verdict:
 
 
 class ProxyClient:
-    """Whoever is at the other end of a session; a `crow.core.ports.Client`."""
+    """Whoever is at the other end of a session; a `crow.core.ports.client.Client`."""
 
     files: Files | None = None
     terminals: Terminals | None = None

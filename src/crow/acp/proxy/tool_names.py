@@ -17,7 +17,7 @@ from pathlib import PurePath
 from typing import Any, cast
 
 from crow.acp.jsonrpc import Message, as_object
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 
 NAMES: Mapping[str, str] = {
     # codex

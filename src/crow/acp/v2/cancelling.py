@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from crow.core.agent import Agent
-from crow.core.hooks.collect import hook
 from crow.core.hooks.contexts import ToolContext
+from crow.core.hooks.discovery import hook
 from crow.core.hooks.registry import LAST
 from crow.core.tools import ToolResult
 

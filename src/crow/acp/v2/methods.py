@@ -15,8 +15,9 @@ from crow.acp.session_access import PEN
 from crow.acp.trace_context import note_trace
 from crow.acp.turn import explain
 from crow.acp.v2.version import Version2
+from crow.core.hooks.run_context import Reply
 from crow.core.messages import Content
-from crow.core.session import Reply, Session
+from crow.core.session import Session
 
 
 class Methods:

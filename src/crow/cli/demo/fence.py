@@ -15,7 +15,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from crow.core.ports import Tool, ToolEnvironment
+from crow.core.ports.tool import Tool, ToolEnvironment
 from crow.core.tools import ToolKind, ToolResult
 
 COMMAND = re.compile(r"(rm|ls)((?: +-[a-zA-Z]+)*)((?: +[\w./*?][\w./*?-]*)+) *", re.ASCII)

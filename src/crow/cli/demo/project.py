@@ -6,7 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 
 PROJECT = {
     "README.md": (

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 
 PLACE = re.compile(r"\s*\((?P<path>[^()\s]+\.py):(?P<line>\d+)\)")
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from typing import Any, TypeAlias
 
 from crow.core.events import TextDelta
-from crow.core.ports import Completion, Request
+from crow.core.ports.llm import Completion, Request
 from crow.core.tools import Call
 
 Reply: TypeAlias = Sequence[tuple[str, dict[str, Any]]] | Exception

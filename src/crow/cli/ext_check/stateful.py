@@ -34,7 +34,7 @@ from crow.cli.ext_check.leaks import UNDO, around, end, left, settled
 from crow.cli.ext_check.origins import OriginTracker
 from crow.core.agent import Agent
 from crow.core.errors import CrowError, ModelError
-from crow.core.ports import NullClient, PermissionRequest
+from crow.core.ports.client import NullClient, PermissionRequest
 from crow.core.session import Session
 from crow.settings import load
 

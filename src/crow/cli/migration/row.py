@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field
 from typing import Any, Literal
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 from crow.project.other_agents import AgentFolders, Brought
 
 Fate = Literal["taken", "changed", "read live", "left out", "there"]

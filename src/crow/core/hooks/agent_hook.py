@@ -6,15 +6,11 @@ of aliases; another vocabulary costs rows here and no code. Nothing in this file
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Generator, Mapping, Sequence
-from functools import wraps
-from itertools import filterfalse
+from collections.abc import Sequence
 from typing import Any, cast
 
 from crow.core.events import Event, StopReason
-from crow.core.hooks.attempts import Next, NextCall, NextRequest
-from crow.core.hooks.context import Context, RunContext
+from crow.core.hooks.call_next import Next, NextCall, NextRequest
 from crow.core.hooks.contexts import (
     CommandContext,
     CompactContext,
@@ -31,12 +27,9 @@ from crow.core.hooks.contexts import (
     WorktreeContext,
 )
 from crow.core.hooks.points import (
-    COMMON,
     TOOL_NAMES,
-    Filter,
-    Kind,
-    Point,
     ends_run,
+    event,
     inject,
     is_text,
     main,
@@ -51,84 +44,14 @@ from crow.core.hooks.points import (
     switches_model,
     update,
 )
+from crow.core.hooks.run_context import Reply, RunContext
 from crow.core.messages import Content, Message, ToolSpec, Usage
-from crow.core.ports import Completion, Option, Tool
-from crow.core.session import Reply, Session
+from crow.core.ports.client import Option
+from crow.core.ports.llm import Completion
+from crow.core.ports.tool import Tool
+from crow.core.session import Session
 from crow.core.tools import Call, Outcome, ToolResult
-from crow.core.validation import fits
 from crow.core.verdicts import Answer, Continue, Deny, Verdict
-
-
-def event(
-    kind: Kind, context: type[Context], **row: Any
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make a row of the table from a method: its name, and its parameters as the fields.
-
-    What overrides the method names the arguments that it wants, so to type checkers it takes any;
-    editors complete all of them. Whatever ``await super().before_tool(...)`` is called with does
-    nothing: it goes on where there is something to go around, and hands on what it was given.
-    """
-
-    def make(method: Callable[..., Any]) -> Callable[..., Any]:
-        code = method.__code__
-        names = code.co_varnames[1 : code.co_argcount]
-        fields = tuple(filterfalse(NO_FIELDS.__contains__, names))
-        point = Point(method.__name__, kind, fields, context=context, **row)
-        POINTS.append(point)
-        for name, when in point.names.items():
-            NAMES[name] = point, when
-
-        def untouched(self: object, *args: Any, **kwargs: Any) -> Untouched:
-            return Untouched(_handed(point, [*args, *kwargs.values()]))
-
-        def through(self: object, *args: Any, **kwargs: Any) -> Any:
-            return method(self, **dict.fromkeys(fields), call_next=_next(args, kwargs))
-
-        return wraps(method)(through if kind == "wrap" else untouched)
-
-    return make
-
-
-class Untouched(dict[str, None]):
-    """What a method of `AgentHook` answers that nobody has overridden: nothing, awaited or not.
-
-    Awaited it is the value that a fold hands on, where the method was called with that.
-    """
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        super().__init__()
-        self.value = value
-
-    def __await__(self) -> Generator[None, None, Any]:
-        return self.value
-        yield
-
-
-def _handed(point: Point, given: list[Any]) -> Any:
-    """What a fold hands on: the first argument that is like it, or that of the context."""
-    if point.kind != "fold" or not point.changes:
-        return None
-    name = point.changes[0]
-    like = fits(point.context.shapes[name])
-    found = (getattr(each, name) if isinstance(each, Context) else each for each in given)
-    return next((each for each in found if like(each)), None)
-
-
-def _next(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Next:
-    """What there is to go around, among the arguments of a wrap."""
-    found = [each for each in (*args, *kwargs.values()) if inspect.isroutine(each)]
-    if not found:
-        raise TypeError("there is nothing to go around: hand call_next on")
-    return found[-1]
-
-
-NO_FIELDS = {*COMMON, "call_next"}
-"""Parameters that are the same at many moments."""
-POINTS: list[Point] = []
-NAMES: dict[str, tuple[Point, Filter | None]] = {}
-"""What each of their names stands for, and for which contexts it fires under that."""
 
 
 class AgentHook:

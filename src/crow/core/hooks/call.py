@@ -13,15 +13,16 @@ from time import perf_counter
 from types import AsyncGeneratorType, CoroutineType
 from typing import Any, Protocol, cast
 
-from crow.core.clock import BLOCKING, Clock
 from crow.core.errors import HookError
-from crow.core.hooks.context import Context, RunContext
+from crow.core.hooks.call_stack import endless, set_awaited
+from crow.core.hooks.context import Context
 from crow.core.hooks.hook import Hook
+from crow.core.hooks.outcome import Ran, blocks, describe
 from crow.core.hooks.proxy import put, seen
-from crow.core.hooks.report import Ran, blocks, describe
-from crow.core.hooks.work import endless, set_awaited
+from crow.core.hooks.run_context import RunContext
 from crow.core.session import Session
-from crow.core.tasks import DOING, NOTHING, Errand, Errands, Spawned
+from crow.core.support.clock import BLOCKING, Clock
+from crow.core.support.tasks import DOING, NOTHING, Errand, Errands, Spawned
 
 CANCELLED_TIMEOUT = 0.25
 OF_CANCELLED = " in a cancelled run"

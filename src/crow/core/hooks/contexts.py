@@ -11,13 +11,16 @@ from types import MappingProxyType
 from typing import Any
 
 from crow.core.events import Event, ToolProgress
-from crow.core.frozen import KeptList, kept, thawed
-from crow.core.hooks.context import Context, RunContext
+from crow.core.hooks.context import Context
+from crow.core.hooks.run_context import RunContext
 from crow.core.messages import Message, ToolSpec, Usage
-from crow.core.ports import Completion, Launcher, Option, Request, Tool
+from crow.core.ports.client import Option
+from crow.core.ports.llm import Completion, Request
+from crow.core.ports.tool import Launcher, Tool
 from crow.core.session import SHAPES
+from crow.core.support.frozen import KeptList, kept, thawed
+from crow.core.support.validation import fits, is_event, json_object, mismatch
 from crow.core.tools import Call, Diff, Location, Outcome, ToolKind, ToolResult
-from crow.core.validation import fits, is_event, json_object, mismatch
 from crow.core.verdicts import Ask, Ring
 
 

@@ -19,12 +19,12 @@ from operator import attrgetter
 from types import CodeType
 from typing import Any, cast
 
-from crow.core.clock import BLOCKING
 from crow.core.errors import HookError, last_line, nearest
 from crow.core.hooks.context import Context
 from crow.core.hooks.contexts import ToolContext
 from crow.core.hooks.points import COMMON, Filter, Point
-from crow.core.parameters import KEYWORD_ONLY, VAR_POSITIONAL, parameters
+from crow.core.support.clock import BLOCKING
+from crow.core.support.parameters import KEYWORD_ONLY, VAR_POSITIONAL, parameters
 from crow.core.trace import Role
 
 NUMBERS = count(1)

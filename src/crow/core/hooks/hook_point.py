@@ -11,7 +11,7 @@ from crow.core.hooks.hook import Hook, Owner
 from crow.core.hooks.points import Point, sub
 from crow.core.hooks.proxy import kind_of_view
 from crow.core.session import Session
-from crow.core.waits import Waits
+from crow.core.support.clock import Waits
 
 C = TypeVar("C", bound=Context)
 F = TypeVar("F", bound=Callable[..., Any])

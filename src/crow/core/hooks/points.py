@@ -1,18 +1,25 @@
-"""A moment at which hooks are called: its names and fields, and what answers mean there."""
+"""A point: a moment at which hooks are called, its names and fields, and what answers mean there.
+
+`event` makes one from a method, which is how the table of them is written.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import field, replace
+from functools import wraps
+from itertools import filterfalse
 from typing import Any, Literal, TypeAlias
 
 from crow.core.events import ConfigChanged, TextDelta
-from crow.core.frozen import frozen
+from crow.core.hooks.call_next import Next
 from crow.core.hooks.context import Context
-from crow.core.ports import Completion
-from crow.core.session import Reply
+from crow.core.hooks.run_context import Reply
+from crow.core.ports.llm import Completion
+from crow.core.support.frozen import frozen
+from crow.core.support.validation import check, fits
 from crow.core.tools import ToolResult
-from crow.core.validation import check
 from crow.core.verdicts import Answer, Deny, answerable
 
 Kind = Literal["gate", "fold", "watch", "wrap", "continue"]
@@ -160,3 +167,79 @@ def switches_model(ctx: Any) -> bool:
 def ends_run(ctx: Any) -> bool:
     """True for an error that ends a run."""
     return ctx.where in ("model", "loop")
+
+
+def event(
+    kind: Kind, context: type[Context], **row: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a row of the table from a method: its name, and its parameters as the fields.
+
+    What overrides the method names the arguments that it wants, so to type checkers it takes any;
+    editors complete all of them. Whatever ``await super().before_tool(...)`` is called with does
+    nothing: it goes on where there is something to go around, and hands on what it was given.
+    """
+
+    def make(method: Callable[..., Any]) -> Callable[..., Any]:
+        code = method.__code__
+        names = code.co_varnames[1 : code.co_argcount]
+        fields = tuple(filterfalse(NO_FIELDS.__contains__, names))
+        point = Point(method.__name__, kind, fields, context=context, **row)
+        POINTS.append(point)
+        for name, when in point.names.items():
+            NAMES[name] = point, when
+
+        def untouched(self: object, *args: Any, **kwargs: Any) -> Untouched:
+            return Untouched(_handed(point, [*args, *kwargs.values()]))
+
+        def through(self: object, *args: Any, **kwargs: Any) -> Any:
+            return method(self, **dict.fromkeys(fields), call_next=_next(args, kwargs))
+
+        return wraps(method)(through if kind == "wrap" else untouched)
+
+    return make
+
+
+class Untouched(dict[str, None]):
+    """What a method of `AgentHook` answers that nobody has overridden: nothing, awaited or not.
+
+    Awaited it is the value that a fold hands on, where the method was called with that.
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        super().__init__()
+        self.value = value
+
+    def __await__(self) -> Generator[None, None, Any]:
+        return self.value
+        yield
+
+
+def _handed(point: Point, given: list[Any]) -> Any:
+    """What a fold hands on: the first argument that is like it, or that of the context."""
+    if point.kind != "fold" or not point.changes:
+        return None
+    name = point.changes[0]
+    like = fits(point.context.shapes[name])
+    found = (getattr(each, name) if isinstance(each, Context) else each for each in given)
+    return next((each for each in found if like(each)), None)
+
+
+def _next(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Next:
+    """What there is to go around, among the arguments of a wrap."""
+    found = [each for each in (*args, *kwargs.values()) if inspect.isroutine(each)]
+    if not found:
+        raise TypeError("there is nothing to go around: hand call_next on")
+    return found[-1]
+
+
+NO_FIELDS = {*COMMON, "call_next"}
+"""Parameters that are the same at many moments."""
+
+
+POINTS: list[Point] = []
+
+
+NAMES: dict[str, tuple[Point, Filter | None]] = {}
+"""What each of their names stands for, and for which contexts it fires under that."""

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, cast, overloa
 
 from crow.core.errors import HookError
 from crow.core.events import Event
-from crow.core.hooks.agent_hook import NAMES
-from crow.core.hooks.attempts import Next
-from crow.core.hooks.collect import hooks_of, owner_of, unknown_event
-from crow.core.hooks.context import Context, RunContext
+from crow.core.hooks.call_next import Next
+from crow.core.hooks.call_stack import doing, moment_of
+from crow.core.hooks.context import Context
 from crow.core.hooks.contexts import (
     CommandContext,
     CompactContext,
@@ -27,24 +26,25 @@ from crow.core.hooks.contexts import (
     UpdateContext,
     WorktreeContext,
 )
+from crow.core.hooks.discovery import hooks_of, owner_of, unknown_event
 from crow.core.hooks.hook import NUMBERS, Hook, Owner
 from crow.core.hooks.hook_point import Edits, HookPoint
-from crow.core.hooks.kinds import Fold, Gate, StopPoint, Watch
-from crow.core.hooks.points import Filter, Point
-from crow.core.hooks.request_wraps import RequestWrap
-from crow.core.hooks.work import doing, moment_of
-from crow.core.hooks.wraps import ToolWrap, Wrap
+from crow.core.hooks.point_kinds import Fold, Gate, StopPoint, Watch
+from crow.core.hooks.points import NAMES, Filter, Point
+from crow.core.hooks.run_context import Reply, RunContext
+from crow.core.hooks.wraps.request import RequestWrap
+from crow.core.hooks.wraps.wrap import ToolWrap, Wrap
 from crow.core.messages import Message
-from crow.core.ports import Completion
-from crow.core.session import Reply, Session
+from crow.core.ports.llm import Completion
+from crow.core.session import Session
+from crow.core.support.clock import Waits
+from crow.core.support.validation import short
 from crow.core.tools import Call, ToolResult
 from crow.core.trace import Record
-from crow.core.validation import short
 from crow.core.verdicts import Answer, Continue, Deny, Ruling
-from crow.core.waits import Waits
 
 if TYPE_CHECKING:
-    from crow.core.session import Agent
+    from crow.core.host import Agent
 
 logger = logging.getLogger("crow.hooks")
 

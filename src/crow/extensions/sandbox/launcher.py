@@ -52,7 +52,7 @@ class Holder(Protocol):
 
 
 class RingLauncher:
-    """Starts the programs of one call in a ring, and limits them; a `crow.core.ports.Launcher`.
+    """Starts the programs of one call in a ring, and limits them; a `Launcher`.
 
     Those in the ring ``outside`` are limited alone. ``is_over`` says that the call has had its
     result, or that there is none: what is found later is told later. ``is_named`` that whoever

@@ -6,7 +6,7 @@ from typing import Any
 
 from crow.core.errors import ModelError
 from crow.core.messages import Usage
-from crow.core.ports import Completion, Delta, FinishReason
+from crow.core.ports.llm import Completion, Delta, FinishReason
 from crow.llm.chat.reasoning_fields import ReasoningFields
 from crow.llm.http.assembly import Assembly
 from crow.llm.http.faults import error_of_event

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from crow.core.errors import ModelError
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 from crow.llm.clouds import require
 
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 from urllib.parse import urlsplit
 
 from crow.core.errors import ModelError
-from crow.core.ports import Request
+from crow.core.ports.llm import Request
 from crow.llm.gemini.contents import contents, instruction
 from crow.llm.gemini.options import request_fields
 from crow.llm.gemini.reply import GeminiReply

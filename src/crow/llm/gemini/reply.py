@@ -7,7 +7,7 @@ from typing import Any
 
 from crow.core.errors import ModelError
 from crow.core.messages import Usage
-from crow.core.ports import Completion, Delta, FinishReason
+from crow.core.ports.llm import Completion, Delta, FinishReason
 from crow.llm.gemini.parts import CALL, Parts
 from crow.llm.gemini.usage import usage_of
 from crow.llm.http.assembly import Assembly

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from crow.core.events import TextDelta, ThoughtDelta
-from crow.core.ports import Delta
+from crow.core.ports.llm import Delta
 from crow.core.tools import Call
 from crow.llm.http.splice import Shown
 from crow.llm.http.text import TextFlow

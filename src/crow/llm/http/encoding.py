@@ -12,8 +12,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
-from crow.core.frozen import KeptDict
 from crow.core.messages import Message, ToolSpec
+from crow.core.support.frozen import KeptDict
 from crow.llm.http.request_format import RequestFormat, images_in
 from crow.llm.http.text import clean_value, is_array
 

@@ -10,7 +10,7 @@ import json
 import re
 
 from crow.core.messages import Message
-from crow.core.ports import Completion, Request
+from crow.core.ports.llm import Completion, Request
 from crow.core.tools import Call
 from crow.llm.http.faults import RefusedError
 from crow.llm.http.text import is_object

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypedDict
 from urllib.parse import SplitResult, urlencode, urlsplit
 
 from crow.core.errors import ModelError
-from crow.core.ports import Completion, Delta, Request
+from crow.core.ports.llm import Completion, Delta, Request
 from crow.llm.http.assembly import Assembly
 from crow.llm.http.connection import Connection, Response
 from crow.llm.http.faults import Redactor, RefusedError, error_of_response, named_error
@@ -139,7 +139,7 @@ class HttpModel:
         return self._inputs if self._forms.form.images else self._inputs - {"image"}
 
     def stream(self, request: Request) -> AsyncGenerator[Delta | Completion, None]:
-        """Ask the model; see `crow.core.ports.LLM`."""
+        """Ask the model; see `crow.core.ports.llm.LLM`."""
         clock = Clock(self._timeouts)
         origin = f"{self.base_url} {request.model or self.model}"
         is_own = request.model in (None, "", self.model)

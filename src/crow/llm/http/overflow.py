@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 
 N = r"(?P<{}>\d[\d,]*)"
 SENT, WINDOW = N.format("sent"), N.format("window")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 
 from crow.core.errors import ModelError
-from crow.core.ports import Delta
+from crow.core.ports.llm import Delta
 from crow.llm.http.pace import SHARE, Pace
 from crow.llm.http.retry import Clock
 from crow.llm.http.stream import EventStream

@@ -15,8 +15,8 @@ from typing import TypeAlias
 
 from crow.core.errors import ModelError
 from crow.core.events import Retrying
-from crow.core.frozen import frozen
 from crow.core.messages import ImagePart, Message
+from crow.core.support.frozen import frozen
 from crow.llm.http.retry import Batch
 
 PICTURE = r"(?:image|vision|multi.?modal)(?!.{0,12}(?:format|type|size|url))"

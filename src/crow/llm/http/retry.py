@@ -9,8 +9,8 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from crow.core.errors import ModelError
 from crow.core.events import Retrying
-from crow.core.frozen import frozen
-from crow.core.ports import Completion, Delta
+from crow.core.ports.llm import Completion, Delta
+from crow.core.support.frozen import frozen
 from crow.llm.http.splice import Shown
 
 T = TypeVar("T")

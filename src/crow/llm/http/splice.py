@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import takewhile
 
 from crow.core.events import CallDelta, TextDelta, ThoughtDelta
-from crow.core.ports import Completion, Delta
+from crow.core.ports.llm import Completion, Delta
 
 SEPARATOR = "\n\n[the connection broke here; the model answers anew]\n\n"
 SHORTER = "\n\n[the connection broke in the text above; the new answer ends before it]\n\n"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from crow.core.errors import ModelError
-from crow.core.ports import Completion, Delta, Request
+from crow.core.ports.llm import Completion, Delta, Request
 from crow.llm.http.assembly import Assembly
 from crow.llm.http.encoding import Encoder
 from crow.llm.http.request_format import RequestFormat

@@ -7,7 +7,7 @@ from typing import Any
 
 from crow.core.events import Notice
 from crow.core.messages import Message, Usage, add_usage
-from crow.core.ports import Completion, Delta, FinishReason
+from crow.core.ports.llm import Completion, Delta, FinishReason
 from crow.llm.http.assembly import Assembly
 from crow.llm.http.faults import error_of_event
 from crow.llm.http.text import clean_value, is_array, is_object

@@ -7,7 +7,7 @@ from typing import Any
 
 from crow.core.errors import ModelError
 from crow.core.messages import Message
-from crow.core.ports import Request
+from crow.core.ports.llm import Request
 from crow.llm.http.assembly import Assembly
 from crow.llm.http.encoding import CACHE_BYTES, Encoder, Piece, encode_clean
 from crow.llm.http.request_format import RequestFormat, said_in

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 from types import MappingProxyType
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 
 LEVELS = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
 """How hard a model can be made to think, the least first; a model has some of these."""

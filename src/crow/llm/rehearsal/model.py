@@ -10,7 +10,7 @@ from typing import Any
 from crow.core.errors import nearest
 from crow.core.events import CallDelta, TextDelta
 from crow.core.messages import Message, Usage, is_prompt, text_of
-from crow.core.ports import Completion, Delta, Request
+from crow.core.ports.llm import Completion, Delta, Request
 from crow.core.tools import Call
 from crow.llm.rehearsal.phrases import PHRASES, Misunderstanding, Step, steps_of
 
@@ -41,7 +41,7 @@ class Rehearsal:
         return "Rehearsal()"
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta | Completion, None]:
-        """Answer; see `crow.core.ports.LLM`."""
+        """Answer; see `crow.core.ports.llm.LLM`."""
         text, call = answer(request)
         for word in re.findall(r"\s*\S+\s*$|\s*\S+", text):
             yield TextDelta(word, request.message_id)

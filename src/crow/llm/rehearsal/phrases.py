@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable
 from typing import Any, TypeAlias, cast
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 
 
 @frozen

@@ -10,7 +10,7 @@ from typing import Any, Literal, Unpack
 
 from crow.core.errors import ModelError
 from crow.core.messages import Message
-from crow.core.ports import Request
+from crow.core.ports.llm import Request
 from crow.llm.http import HttpModel, Options
 from crow.llm.http.assembly import Assembly
 from crow.llm.http.encoding import CACHE_BYTES, Encoder, Piece, encode_clean

@@ -8,7 +8,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 from crow.project.files import reason
 from crow.project.other_agents.files import LARGEST, Table, read
 

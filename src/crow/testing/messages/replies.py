@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 from crow.testing.endpoint import END, Step, begin, piece
 from crow.testing.messages.request import Block, MessagesRequest, Prefix, sign
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 from crow.testing.messages.request import MessagesRequest
 
 Found: TypeAlias = tuple[Any, ...] | None

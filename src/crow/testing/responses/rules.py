@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 from crow.testing.responses.events import Item
 
 FIELDS = frozenset(

@@ -8,18 +8,18 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
-from crow.core.clock import Clock
 from crow.core.events import CallDelta, Notice, Retrying, TextDelta, ThoughtDelta
-from crow.core.frozen import kept
 from crow.core.history import flaw
-from crow.core.hooks.attempts import NextRequest, RequestAttempt
+from crow.core.hooks.call_next import NextRequest, RequestAttempt
 from crow.core.hooks.contexts import TurnContext
 from crow.core.hooks.hook import Hook
-from crow.core.hooks.pieces import Channel, Heard, Outlet, Sink, nowhere
 from crow.core.hooks.proxy import IN_REQUEST, SHARED, copied
-from crow.core.hooks.wraps import FORGOTTEN, Go, Layer, Wrap
-from crow.core.ports import Completion, Delta, Request
-from crow.core.validation import check
+from crow.core.hooks.wraps.stream import Channel, Heard, Outlet, Sink, nowhere
+from crow.core.hooks.wraps.wrap import FORGOTTEN, Go, Layer, Wrap
+from crow.core.ports.llm import Completion, Delta, Request
+from crow.core.support.clock import Clock
+from crow.core.support.frozen import kept
+from crow.core.support.validation import check
 from crow.core.verdicts import Answer
 
 Said: TypeAlias = Awaitable[Completion | Answer] | AsyncIterable[Delta | Completion | str]

@@ -1,4 +1,4 @@
-"""Secrets that the agent knows, taken out of what tools say before anybody hears of it.
+"""Secrets that the agent knows, kept from programs and taken out of what tools say.
 
 As they are, and as programs print them: in Base64 (of ``user:key`` as well), in hexadecimal digits,
 as parts of an address, and in JSON. Who wants to hide one from this can.
@@ -6,16 +6,55 @@ as parts of an address, and in JSON. Who wants to hide one from this can.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, cast
 
 from crow.core.tools import Diff, ToolResult
 
+STEERING = frozenset(
+    "BASH_ENV ENV CDPATH GLOBIGNORE EXECIGNORE SHELLOPTS BASHOPTS BASH_COMPAT BASH_XTRACEFD "
+    "PS4".split()
+)
+"""Variables that make a shell run, or understand, more than what the command says."""
+SHORTEST = 8
+"""Characters of a secret that is taken out of texts: what is shorter could be any word."""
 HIDDEN = "(hidden)"
 _FOR_ADDRESSES = str.maketrans("+/", "-_")
 _WIDTHS = (76, 64)  # characters of a line, as `base64` and `openssl` print it
+
+
+def variables() -> Mapping[str, str]:
+    """The variables of this process, which are decoded anew only once one of them has changed."""
+    raw: Any = getattr(os.environ, "_data", os.environ)
+    return _decoded(tuple(raw.items()))
+
+
+@lru_cache(1)
+def _decoded(raw: tuple[tuple[Any, Any], ...]) -> Mapping[str, str]:
+    return {os.fsdecode(name): os.fsdecode(text) for name, text in raw}
+
+
+def for_programs(withheld: Collection[str]) -> dict[str, str]:
+    """The variables for programs that are started: none that is withheld or steers a shell."""
+    left_out = STEERING.union(withheld)
+    return {name: text for name, text in variables().items() if name not in left_out}
+
+
+def values_of(names: Iterable[str]) -> list[str]:
+    """What stands in these variables, where they are set."""
+    now = variables()
+    return [now[name] for name in names if name in now]
+
+
+def longest_first(values: Iterable[str]) -> list[str]:
+    """Those that are long enough to be secrets, the longest first."""
+    return sorted((each for each in values if len(each) >= SHORTEST), key=len, reverse=True)
+
+
+# taken out of texts
 
 
 def scrubbed(value: Any, secrets: Sequence[str]) -> Any:

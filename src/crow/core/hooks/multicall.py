@@ -13,9 +13,9 @@ from crow.core.hooks.context import Context
 from crow.core.hooks.contexts import ToolContext
 from crow.core.hooks.hook import Hook
 from crow.core.hooks.hook_point import HookPoint, Line, behind
+from crow.core.hooks.outcome import Ran, tell
 from crow.core.hooks.proxy import SETTLED, given, is_as_it_was
-from crow.core.hooks.report import Ran, tell
-from crow.core.tasks import DOING, variables
+from crow.core.support.tasks import DOING, variables
 from crow.core.trace import record_of
 
 C = TypeVar("C", bound=Context)

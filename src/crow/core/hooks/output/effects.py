@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
+from crow.core.cache import FIRST_PROMPT
 from crow.core.events import TextDelta
-from crow.core.hooks.points import Point
-from crow.core.hooks.result import HookResult, Said, words_said
-from crow.core.hooks.words import (
+from crow.core.hooks.output.fields import (
     ANSWER,
     NONE,
     OTHERWISE,
@@ -22,10 +21,11 @@ from crow.core.hooks.words import (
     unknown,
     words_of,
 )
+from crow.core.hooks.output.hook_result import HookResult, Said, words_said
+from crow.core.hooks.points import Point
 from crow.core.messages import text_of
-from crow.core.session import FIRST_PROMPT
+from crow.core.support.validation import short
 from crow.core.tools import ToolResult
-from crow.core.validation import short
 from crow.core.verdicts import Allow, Answer, Ask, Deny, Stop
 
 BLOCKED = "blocked by a hook"

@@ -1,7 +1,7 @@
 """`HookResult`: what a hook answers in the words of Claude Code, as a class, a dict or its JSON.
 
-Which words there are is in `crow.core.hooks.words`, what they do in `crow.core.hooks.effects`: both
-are read when the first hook answers in them.
+Which words there are is in `crow.core.hooks.output.fields`, what each does in
+`crow.core.hooks.output.effects`: both are read when the first hook answers in them.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import fields
 from typing import Any, Literal, TypeGuard, cast
 
 from crow.core.events import TitleChanged
-from crow.core.frozen import frozen
 from crow.core.messages import Message
+from crow.core.support.frozen import frozen
 from crow.core.verdicts import Allow, Answer, Ask, Deny, Ruling, Stop, Verdict
 
 
@@ -47,7 +47,7 @@ class HookResult:
 
     def __post_init__(self) -> None:
         """Refuse what nobody understands. Raises ``TypeError``."""
-        from crow.core.hooks.words import RESULT, faults
+        from crow.core.hooks.output.fields import RESULT, faults
 
         if wrong := next(faults(words_said(self), RESULT), ""):
             raise TypeError(f"HookResult: {wrong}")
@@ -55,7 +55,7 @@ class HookResult:
     @classmethod
     def of(cls, output: Mapping[str, Any]) -> HookResult:
         """What a hook has printed, and `fault` finds nothing wrong with."""
-        from crow.core.hooks.words import OUTPUT, RESULT, words_of
+        from crow.core.hooks.output.fields import OUTPUT, RESULT, words_of
 
         said = words_of({name: value for name, value in output.items() if name in OUTPUT})
         return cls(**{name: value for name, value in said.items() if name in RESULT})
@@ -63,7 +63,7 @@ class HookResult:
     @staticmethod
     def fault(output: Mapping[str, Any], event: str) -> str:
         """What is wrong with what a hook has printed at an event; unknown words are not."""
-        from crow.core.hooks.words import OUTPUT, SPECIFIC, faults
+        from crow.core.hooks.output.fields import OUTPUT, SPECIFIC, faults
 
         wrong = next(faults(output, OUTPUT), "")
         inner: Mapping[str, Any] | None = output.get("hookSpecificOutput")
@@ -78,7 +78,7 @@ class HookResult:
     @staticmethod
     def is_printed(output: Mapping[str, Any]) -> bool:
         """True for what has one of the words that hooks print."""
-        from crow.core.hooks.words import OUTPUT
+        from crow.core.hooks.output.fields import OUTPUT
 
         return not output.keys().isdisjoint(OUTPUT)
 
@@ -124,6 +124,6 @@ def is_result(answer: object) -> TypeGuard[HookResult | dict[str, Any]]:
     """True for a `HookResult`, and for a dict with one of its words, written nearly right."""
     if not isinstance(answer, dict):
         return isinstance(answer, HookResult)
-    from crow.core.hooks.words import is_answer
+    from crow.core.hooks.output.fields import is_answer
 
     return is_answer(cast("dict[object, Any]", answer))

@@ -10,19 +10,19 @@ from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from crow.core.errors import CrowError, HookError
-from crow.core.hooks.attempts import Attempt, NextCall
 from crow.core.hooks.call import run_hook, task_of
+from crow.core.hooks.call_next import Attempt, NextCall
 from crow.core.hooks.context import Context
 from crow.core.hooks.contexts import ToolContext
 from crow.core.hooks.hook import Hook, place_of
 from crow.core.hooks.hook_point import HookPoint
-from crow.core.hooks.pieces import Sink, nowhere
+from crow.core.hooks.outcome import Ran, described, note, report
+from crow.core.hooks.output.hook_result import HookResult
 from crow.core.hooks.proxy import given, lend, seen
-from crow.core.hooks.report import Ran, described, note, report
-from crow.core.hooks.result import HookResult
-from crow.core.tasks import Errand
+from crow.core.hooks.wraps.stream import Sink, nowhere
+from crow.core.support.tasks import Errand
+from crow.core.support.validation import check, json_object
 from crow.core.tools import ToolResult
-from crow.core.validation import check, json_object
 from crow.core.verdicts import Answer, answerable
 
 logger = logging.getLogger("crow.hooks")

@@ -8,7 +8,7 @@ from inspect import CORO_CREATED, getcoroutinestate
 from typing import Any, Protocol, TypeVar, cast
 
 from crow.core.messages import Message, ToolSpec
-from crow.core.ports import Completion, Delta, Request
+from crow.core.ports.llm import Completion, Delta, Request
 from crow.core.tools import ToolResult
 
 T = TypeVar("T")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias, cast
 
 from crow.core.errors import nearest
-from crow.core.validation import short
+from crow.core.support.validation import short
 
 Table: TypeAlias = "Mapping[str, Any]"
 

@@ -8,12 +8,13 @@ from types import MappingProxyType
 from typing import Any
 
 from crow.core.errors import hint_of, nearest, text_of
-from crow.core.hooks.context import Context, RunContext
+from crow.core.hooks.context import Context
 from crow.core.hooks.contexts import ToolContext
 from crow.core.hooks.hook import Hook, place_of
 from crow.core.hooks.proxy import copied
+from crow.core.hooks.run_context import RunContext
 from crow.core.messages import Message
-from crow.core.tasks import Errand
+from crow.core.support.tasks import Errand
 from crow.core.trace import Record
 
 logger = logging.getLogger("crow.hooks")

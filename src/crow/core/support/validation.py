@@ -21,7 +21,7 @@ from typing import (
     is_typeddict,
 )
 
-from crow.core.frozen import KeptDict
+from crow.core.support.frozen import KeptDict
 
 Fits = Callable[[Any], bool]
 V = TypeVar("V")

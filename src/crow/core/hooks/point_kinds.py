@@ -12,16 +12,17 @@ from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from crow.core.events import Notice
 from crow.core.hooks.call import finish_hook, run_hook
-from crow.core.hooks.context import Context, RunContext
+from crow.core.hooks.context import Context
 from crow.core.hooks.hook import Hook
 from crow.core.hooks.hook_point import HookPoint
-from crow.core.hooks.moment import calls
+from crow.core.hooks.multicall import calls
+from crow.core.hooks.outcome import Ran, described, excused, note, report
+from crow.core.hooks.output.hook_result import HookResult, Said, is_result
 from crow.core.hooks.points import Point, deny
 from crow.core.hooks.proxy import lend, seen
-from crow.core.hooks.report import Ran, described, excused, note, report
-from crow.core.hooks.result import HookResult, Said, is_result
+from crow.core.hooks.run_context import RunContext
 from crow.core.messages import text_of
-from crow.core.validation import check, short
+from crow.core.support.validation import check, short
 from crow.core.verdicts import (
     NO_RULING,
     Allow,
@@ -291,7 +292,7 @@ async def listen(hook: Hook, ctx: C, view: C, ran: Ran | None, point: Point) -> 
 
 def understood(point: Point, view: Any, answer: HookResult | dict[str, Any]) -> Said:
     """What an answer in Claude Code's words comes to; these are read when they are first used."""
-    from crow.core.hooks import effects
+    from crow.core.hooks.output import effects
 
     return effects.understood(point, view, answer)
 

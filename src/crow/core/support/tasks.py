@@ -16,8 +16,8 @@ from gc import get_referents
 from sys import getrefcount
 from typing import Any
 
-from crow.core.clock import Clock
-from crow.core.frozen import OwnSet
+from crow.core.support.clock import Clock
+from crow.core.support.frozen import OwnSet
 
 NOTHING: Any = object()
 DOING: ContextVar[Any] = ContextVar("doing", default=None)

@@ -12,17 +12,19 @@ from inspect import isawaitable, iscoroutine, unwrap
 from math import inf
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from crow.core.clock import Clock
+from crow.core.cache import SUBAGENTS, Key
 from crow.core.errors import HookError, SessionError
-from crow.core.hooks.context import Context, RunContext
+from crow.core.hooks.context import Context
 from crow.core.hooks.contexts import ToolContext
 from crow.core.hooks.proxy import View, lend_by_name, put, seen
-from crow.core.session import SUBAGENTS, Key, Session
-from crow.core.tasks import DOING, Spawned, line_of
+from crow.core.hooks.run_context import RunContext
+from crow.core.session import Session
+from crow.core.support.clock import Clock
+from crow.core.support.tasks import DOING, Spawned, line_of
 from crow.core.tools import Call, ToolResult
 
 if TYPE_CHECKING:
-    from crow.core.session import Agent
+    from crow.core.host import Agent
 
 logger = logging.getLogger("crow.hooks")
 

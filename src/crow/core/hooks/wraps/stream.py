@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
 from crow.core.events import TextDelta, ThoughtDelta
-from crow.core.frozen import frozen
-from crow.core.ports import Completion, Delta
+from crow.core.ports.llm import Completion, Delta
+from crow.core.support.frozen import frozen
 
 Sink: TypeAlias = Callable[[Delta], Awaitable[None]]
 """Where the pieces of an answer go."""

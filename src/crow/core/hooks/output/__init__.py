@@ -1,0 +1,1 @@
+"""The output of hooks in the words of Claude Code: its fields, and what each does."""

@@ -1,0 +1,1 @@
+"""Hooks that go around something."""

@@ -1,0 +1,73 @@
+"""The host of extensions: what they hang on.
+
+The arrow from here to the types of the agent, and of what hangs on one, is the only one that runs
+back: whoever is below them imports these types from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from crow.core.ports.tool import SlashCommand, Tool
+
+if TYPE_CHECKING:
+    from crow.core.agent import Agent as Agent  # noqa: PLC0414
+    from crow.core.agent import HookRegistry as HookRegistry  # noqa: PLC0414
+    from crow.core.agent import Mode, PromptSection
+    from crow.core.agent import RunContext as RunContext  # noqa: PLC0414
+    from crow.core.agent import Scope as Scope  # noqa: PLC0414
+    from crow.core.agent import Session as Session  # noqa: PLC0414
+    from crow.core.agent import Store as Store  # noqa: PLC0414
+
+
+class Host:
+    """A host of extensions: an agent, or one of its sessions, where they count alone."""
+
+    __slots__ = ()
+
+    scope: Scope
+
+    def use(
+        self,
+        thing: Any,
+        *,
+        name: str | None = None,
+        trusted: bool = True,
+        source: str = "code",
+        **options: Any,
+    ) -> Any:
+        """Hang an extension here; returns it.
+
+        It is an object, a class (made with ``options``), a module or a function. Calls its
+        ``init_agent(agent)`` if it has one, on a session its ``init_session(session)``, then
+        registers its methods that are named like events. What fails half-way leaves nothing behind.
+        Raises `ExtensionError` or `HookError`.
+
+        On a session it stands in the place of the agent's extension of that name; a ``lifespan`` is
+        called with the session, entered before the next prompt is answered and left at its end.
+        """
+        return self.scope.use(thing, name=name, trusted=trusted, source=source, **options)
+
+    def remove(self, name: str) -> None:
+        """Take an extension away with all that it added. Raises `ExtensionError` for no such one.
+
+        What its ``lifespan`` holds is released at the end, or now by ``await agent.stop(name)``.
+        """
+        self.scope.remove(name)
+
+    def add_tool(self, tool: Tool, *, replace: bool = False) -> Callable[[], None]:
+        """Let the model call a tool; returns the disposer."""
+        return self.scope.add_tool(tool, replace=replace)
+
+    def add_command(self, command: SlashCommand, *, replace: bool = False) -> Callable[[], None]:
+        """Offer a slash command; returns the disposer."""
+        return self.scope.add_command(command, replace=replace)
+
+    def add_mode(self, mode: Mode, *, replace: bool = False) -> Callable[[], None]:
+        """Offer a mode; returns the disposer."""
+        return self.scope.add_mode(mode, replace=replace)
+
+    def add_section(self, section: PromptSection, *, replace: bool = False) -> Callable[[], None]:
+        """Add a part to the system prompt; returns the disposer."""
+        return self.scope.add_section(section, replace=replace)

@@ -1,0 +1,166 @@
+"""The port of a tool or a command, and what one has at hand while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from crow.core.events import Event
+from crow.core.ports.client import Client
+from crow.core.tools import Call, ToolKind, ToolResult
+
+
+class Launch(Protocol):
+    """How a program is started, in the place of how it was meant to be."""
+
+    @property
+    def argv(self) -> Sequence[str]:
+        """What is started."""
+        ...
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        """All of its environment."""
+        ...
+
+    @property
+    def pass_fds(self) -> Sequence[int]:
+        """The descriptors that it inherits."""
+        ...
+
+    @property
+    def restrict(self) -> Callable[[], object] | None:
+        """What the thread that starts it calls before, so that it begins with less."""
+        ...
+
+    @property
+    def started(self) -> Callable[[int], object] | None:
+        """What is called with the number of its process, once it runs."""
+        ...
+
+    @property
+    def ask(self) -> Callable[[int], bool] | None:
+        """What sends a signal (its number) to the command where what is started stands for it.
+
+        False where that cannot be, and what is started gets it. A launch need not have this.
+        """
+        ...
+
+    @property
+    def ended(self) -> Callable[[int | None], object] | None:
+        """What is called with the exit status when nobody waits for the program any more.
+
+        None where it still runs, minus the signal where one has ended it. A launch need not have
+        this.
+        """
+        ...
+
+
+class Launcher(Protocol):
+    """Says how programs are started for a model, so that they can be confined."""
+
+    def launch(
+        self, argv: Sequence[str], cwd: str, env: Mapping[str, str]
+    ) -> AbstractContextManager[Launch]:
+        """How a program is started; the context is left when it and its output have ended.
+
+        Raises ``OSError`` where it cannot be.
+        """
+        ...
+
+
+class ToolEnvironment(Protocol):
+    """What a running tool has at hand; a `ToolContext` is one.
+
+    ``cwd`` is the session's directory (absolute), ``state`` is JSON kept with the session,
+    ``cache`` is memory of the session that is not stored.
+    """
+
+    @property
+    def call(self) -> Call: ...
+    @property
+    def cwd(self) -> str: ...
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """``cwd`` and the session's additional directories, absolute."""
+        ...
+
+    @property
+    def session_id(self) -> str: ...
+    @property
+    def state(self) -> dict[str, Any]: ...
+    @property
+    def cache(self) -> dict[str, Any]: ...
+    @property
+    def client(self) -> Client: ...
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What a program that the tool starts finds: this process's, without keys of models."""
+        ...
+
+    @property
+    def secrets(self) -> Sequence[str]:
+        """What no output may show, such as keys of models; results are without it in any case."""
+        ...
+
+    @property
+    def launcher(self) -> Launcher | None:
+        """Who says how programs of this call are started; without one as they are."""
+        ...
+
+    async def progress(self, text: str, *, terminal: str | None = None) -> None:
+        """Show output of the call while it runs."""
+        ...
+
+    async def emit(self, event: Event) -> None:
+        """Tell whoever watches."""
+        ...
+
+
+class Tool(Protocol):
+    """Something a model can call. ``parameters`` is JSON Schema of an object.
+
+    Five more members are used where an object has them: ``title(args) -> str`` (what a person
+    reads), ``locations(args, cwd) -> tuple[Location, ...]``, ``prepare(args, cwd) -> args`` (the
+    arguments as hooks are to see them, paths absolute), ``check(args) -> str | None`` (what is
+    wrong with arguments; without it the core checks required keys and plain types) and ``async
+    preview(args, ctx) -> ToolResult | None``, which is called before the user is asked: what the
+    call would do, as ``diffs``, or the failure that it cannot but end in. It changes nothing.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def parameters(self) -> dict[str, Any]: ...
+    @property
+    def kind(self) -> ToolKind: ...
+    async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult | str:
+        """Do it. Errors meant for the model are results; a raised exception becomes one."""
+        ...
+
+
+class SlashCommand(Protocol):
+    """A slash command, as a session's own ones are kept; a `Command` is one."""
+
+    @property
+    def name(self) -> str:
+        """What is typed behind the slash."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """What it does, in a line."""
+        ...
+
+    @property
+    def hint(self) -> str:
+        """What can be typed behind the name."""
+        ...
+
+    @property
+    def run(self) -> Callable[[Any], Any]:
+        """What is called with the `CommandContext`."""
+        ...

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from crow.core.hooks.contexts import UpdateContext as UpdateContext
     from crow.core.hooks.contexts import WorktreeContext as WorktreeContext
     from crow.core.hooks.discovery import hook as hook
-    from crow.core.hooks.output.hook_result import HookResult as HookResult
+    from crow.core.hooks.output import HookResult as HookResult
     from crow.core.hooks.points import Point as Point
     from crow.core.hooks.registry import FIRST as FIRST
     from crow.core.hooks.registry import LAST as LAST
@@ -98,7 +98,7 @@ _ROOMS = {
         "WorktreeContext"
     ),
     "crow.core.hooks.discovery": "hook",
-    "crow.core.hooks.output.hook_result": "HookResult",
+    "crow.core.hooks.output": "HookResult",
     "crow.core.hooks.points": "Point",
     "crow.core.hooks.registry": "FIRST LAST HookRegistry",
     "crow.core.hooks.run_context": "Reply RunContext",

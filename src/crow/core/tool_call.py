@@ -18,7 +18,7 @@ from crow.core.hooks.call_stack import attended
 from crow.core.hooks.contexts import ToolContext, open_call
 from crow.core.hooks.outcome import tell
 from crow.core.hooks.run_context import RunContext
-from crow.core.hooks.wraps.wrap import CUT_OFF
+from crow.core.hooks.wraps import CUT_OFF
 from crow.core.messages import Message, tool_answer
 from crow.core.ports.client import PermissionRequest
 from crow.core.support.frozen import kept, thawed

@@ -8,7 +8,7 @@ from typing import Any
 
 from crow.cli.ext_check.finding import Finding
 from crow.cli.ext_check.source_lines import NOWHERE, Place, where_called, where_kept
-from crow.core.hooks.output.hook_result import is_result
+from crow.core.hooks.output import is_result
 from crow.core.hooks.points import POINTS
 from crow.core.session import Session
 from crow.core.trace import Record

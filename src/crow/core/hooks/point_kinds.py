@@ -17,7 +17,7 @@ from crow.core.hooks.hook import Hook
 from crow.core.hooks.hook_point import HookPoint
 from crow.core.hooks.multicall import calls
 from crow.core.hooks.outcome import Ran, described, excused, note, report
-from crow.core.hooks.output.hook_result import HookResult, Said, is_result
+from crow.core.hooks.output import HookResult, Said, is_result
 from crow.core.hooks.points import Point, deny
 from crow.core.hooks.proxy import lend, seen
 from crow.core.hooks.run_context import RunContext

@@ -32,8 +32,8 @@ from crow.core.hooks.hook_point import Edits, HookPoint
 from crow.core.hooks.point_kinds import Fold, Gate, StopPoint, Watch
 from crow.core.hooks.points import NAMES, Filter, Point
 from crow.core.hooks.run_context import Reply, RunContext
+from crow.core.hooks.wraps import ToolWrap, Wrap
 from crow.core.hooks.wraps.request import RequestWrap
-from crow.core.hooks.wraps.wrap import ToolWrap, Wrap
 from crow.core.messages import Message
 from crow.core.ports.llm import Completion
 from crow.core.session import Session

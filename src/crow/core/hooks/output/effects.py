@@ -8,7 +8,8 @@ from typing import Any, TypeAlias, cast
 
 from crow.core.cache import FIRST_PROMPT
 from crow.core.events import TextDelta
-from crow.core.hooks.output.fields import (
+from crow.core.hooks.output import HookResult, Said, words_said
+from crow.core.hooks.output.schema import (
     ANSWER,
     NONE,
     OTHERWISE,
@@ -21,7 +22,6 @@ from crow.core.hooks.output.fields import (
     unknown,
     words_of,
 )
-from crow.core.hooks.output.hook_result import HookResult, Said, words_said
 from crow.core.hooks.points import Point
 from crow.core.messages import text_of
 from crow.core.support.validation import short

@@ -14,8 +14,8 @@ from crow.core.hooks.call_next import NextRequest, RequestAttempt
 from crow.core.hooks.contexts import TurnContext
 from crow.core.hooks.hook import Hook
 from crow.core.hooks.proxy import IN_REQUEST, SHARED, copied
+from crow.core.hooks.wraps import FORGOTTEN, Go, Layer, Wrap
 from crow.core.hooks.wraps.stream import Channel, Heard, Outlet, Sink, nowhere
-from crow.core.hooks.wraps.wrap import FORGOTTEN, Go, Layer, Wrap
 from crow.core.ports.llm import Completion, Delta, Request
 from crow.core.support.clock import Clock
 from crow.core.support.frozen import kept

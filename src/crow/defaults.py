@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from crow.core.agent import Agent, ChatClient, Defaults
+from crow.core.agent import Agent
+from crow.core.defaults import ChatClient, Defaults
 from crow.core.errors import ModelError
 from crow.core.extensions import Found
 from crow.core.hooks.registry import HookRegistry

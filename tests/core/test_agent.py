@@ -375,7 +375,7 @@ async def test_a_stored_session_is_loaded_through_the_store():
 
 
 async def test_an_agent_without_a_model_says_so():
-    from crow.core.agent import Defaults
+    from crow.core.defaults import Defaults
 
     agent = Agent(tools=())
     installed, Agent.defaults = Agent.defaults, Defaults()

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from crow import Agent, AgentHook, Allow, Ask, tool
+from crow.core.hooks.agent_hook import HookPoints
 from crow.core.hooks.points import POINTS, Point
-from crow.core.hooks.registry import KINDS, HookRegistry
+from crow.core.hooks.registry import KINDS
 from crow.testing import ScriptedModel, call
 
 PYRIGHT = Path(sys.executable).parent / "pyright"
@@ -28,7 +29,7 @@ def parameters(point: Point) -> dict[str, str]:
 
 
 def test_the_typed_attributes_of_hooks_are_the_rows():
-    typed = {name: kind for name, kind in HookRegistry.__annotations__.items() if name in ROWS}
+    typed = {name: kind for name, kind in HookPoints.__annotations__.items() if name in ROWS}
     assert list(typed) == list(ROWS) == [name for name in vars(AgentHook) if name[0] != "_"]
     for name, point in ROWS.items():
         kind, _, given = typed[name].rstrip("]").partition("[")

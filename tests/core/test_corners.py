@@ -402,7 +402,7 @@ async def test_a_run_that_was_abandoned_can_say_and_append_nothing_more(echo, wa
 
 
 def test_the_cores_own_defaults_are_nothing():
-    from crow.core.agent import Defaults
+    from crow.core.defaults import Defaults
 
     assert list(Defaults().tools()) == []
 

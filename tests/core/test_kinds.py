@@ -18,17 +18,7 @@ from crow.core.hooks.registry import FIRST, LAST
 from crow.core.messages import Usage
 from crow.core.ports.llm import Completion
 from crow.core.tools import ToolResult
-from crow.core.verdicts import (
-    Allow,
-    Answer,
-    Ask,
-    Continue,
-    Deny,
-    Ruling,
-    Stop,
-    Verdict,
-    strictness,
-)
+from crow.core.verdicts import Allow, Answer, Ask, Continue, Deny, Ruling, Stop, Verdict, strictness
 from crow.testing import ScriptedModel, call, text
 
 VERDICTS: list[Verdict | None] = [

@@ -28,14 +28,7 @@ from crow.extensions.shell_hooks.event import EVENTS
 from crow.extensions.subagents.hook import INHERITED
 from crow.settings import load
 from crow.testing import Endpoint, FakeEditor
-from crow.testing.endpoint import (
-    USAGE,
-    Response,
-    answer,
-    event,
-    piece,
-    respond,
-)
+from crow.testing.endpoint import USAGE, Response, answer, event, piece, respond
 
 Firings = frozenset[tuple[str, str]]
 """Events, and who heard them: ``recorder``, ``inherited`` (by sub-agents) or ``settings``."""

@@ -20,8 +20,9 @@ from crow.app.models import keys_of, model_of, models_of, secrets_of
 from crow.app.rules import place_of, rules_of
 from crow.app.settings_updater import SettingsUpdater, export
 from crow.app.startup_warnings import startup_warnings
-from crow.core.agent import Agent, ChatClient
+from crow.core.agent import Agent
 from crow.core.catalog import Mode
+from crow.core.defaults import ChatClient
 from crow.core.hooks.registry import HookRegistry
 from crow.core.ports.llm import LLM
 from crow.entry_points import events

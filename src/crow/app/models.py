@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from crow.core.agent import ChatClient
+from crow.core.defaults import ChatClient
 from crow.core.ports.llm import LLM
 from crow.settings import Settings
 

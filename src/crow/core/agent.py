@@ -6,74 +6,34 @@ import asyncio
 import logging
 import os
 from collections.abc import Coroutine, Iterable, Mapping
-from types import MappingProxyType, TracebackType
-from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar, cast
+from types import MappingProxyType
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 from crow.core.catalog import AnyCatalog, Mode, PromptSection
-from crow.core.errors import ExtensionError, ModelError, SessionError, nearest
-from crow.core.events import Notice
-from crow.core.extensions import Found
+from crow.core.defaults import ChatClient, Defaults
+from crow.core.extensions import Found, refuse_unbrought, warn_of_broken
 from crow.core.hooks.call_stack import is_own, refuse_own
 from crow.core.hooks.contexts import NotificationContext, SessionContext, ToolContext
-from crow.core.hooks.hook import Owner
 from crow.core.hooks.registry import HookRegistry
 from crow.core.hooks.run_context import Reply, RunContext
 from crow.core.host import Host
-from crow.core.messages import Content, ToolSpec, prompt_of, sendable
+from crow.core.messages import Content, ToolSpec, prompt_of
 from crow.core.ports.client import Client, NullClient
 from crow.core.ports.llm import LLM, Request, model_named
 from crow.core.ports.tool import SlashCommand, Tool
-from crow.core.prompt import answer, follow_up, following
+from crow.core.prompt import answered, queued, run_prompt
 from crow.core.scope import Scope
 from crow.core.session import Session
 from crow.core.store import Store
 from crow.core.support.tasks import nobodys
 from crow.core.tool_call import call_tools
 from crow.core.tools import Call, ToolResult
+from crow.core.turn import next_request
 from crow.core.ui import withdraw
 
 logger = logging.getLogger("crow.extensions")
 
 Said = TypeVar("Said", str, ToolResult)
-
-
-class ChatClient(Protocol):
-    """Somebody else's client, with ``.chat.completions.create``: ``openai.AsyncOpenAI``."""
-
-    @property
-    def chat(self) -> Any:
-        """What has ``completions``."""
-        ...
-
-
-class Defaults:
-    """The defaults of an agent: model, tools, extensions; nothing, in the core."""
-
-    def llm(self, given: ChatClient | str | None, model: str | None) -> LLM:
-        """The model of a client, of this name, or the one to use where none is named."""
-        raise ModelError("the agent has no model: Agent(llm=...)", kind="unconfigured")
-
-    def tools(self) -> Iterable[Tool]:
-        """The tools that an agent is born with."""
-        return ()
-
-    def keys(self) -> Iterable[str]:
-        """The environment variables that hold keys for models."""
-        return ()
-
-    def hint(self, lacking: Literal["store", "sections"]) -> str:
-        """What to use for sessions to be stored, or for prompt sections to be read."""
-        return "use an extension that does it"
-
-    def discover(
-        self,
-        agent: Agent,
-        options: Mapping[str, Mapping[str, Any]],
-        disabled: frozenset[str],
-        trusted: frozenset[str],
-    ) -> Iterable[Found]:
-        """Use the extensions of installed packages; what became of each."""
-        return ()
 
 
 class Agent(Host):
@@ -102,7 +62,7 @@ class Agent(Host):
         self._llm = llm
         self._model = model
         self.parent = parent
-        self.scope = scope = Scope(self, forget=self._forget)
+        self.scope = scope = Scope(self)
         self.hooks: HookRegistry = scope.hooks
         self.extensions = scope.extensions
         self.tools, self.commands = scope.tools, scope.commands
@@ -118,15 +78,8 @@ class Agent(Host):
             self.add_tool(tool)
         if entry_points is not False:
             given: Mapping[str, Any] = {} if entry_points is True else entry_points
-            found = {each.name for each in self.discover(given)}
-            for name in [each for each in given if each not in found]:
-                near = nearest(name, found)
-                hint = f"; did you mean {near!r}?" if near else ""
-                raise ExtensionError(f"no installed package brings the extension {name!r}{hint}")
-        for found in self.found:
-            if found.error:
-                told = found.name, found.source, found.error
-                logger.warning("the extension %s of %s is broken: %s", *told)
+            refuse_unbrought(given, self.discover(given))
+        warn_of_broken(self.found)
         for thing in hooks:
             self.use(thing)
 
@@ -226,12 +179,7 @@ class Agent(Host):
 
     def request_of(self, session: Session) -> Request:
         """The next request of a session, as it is before any hook has seen it."""
-        messages, tools = sendable(session.messages), self.tool_specs(session)
-        points = self.hooks.before_llm_request, self.hooks.around_llm_request
-        if any(point.chain(session) for point in points):
-            messages, tools = list(messages), list(tools)
-        params = {**session.options.get("params", {})}
-        return Request(messages, tools, session.model, params, session.id, session.next_message_id)
+        return next_request(self, session)
 
     # extensions
 
@@ -263,11 +211,6 @@ class Agent(Host):
         own = self.tools.values() if tools is None else tools
         asked = None if llm else self._model
         return Agent(llm or self._llm, model=asked, hooks=hooks, tools=own, parent=self)
-
-    def _forget(self, owner: Owner) -> None:
-        """Let go of the store where it was an extension's."""
-        if self.store is owner.thing:
-            self.store = None
 
     # sessions
 
@@ -314,13 +257,9 @@ class Agent(Host):
             session = self._sessions[session_id]
             session.client = client or session.client
             return session
-        if self.store is None:
-            raise SessionError(f"sessions are not stored: {self.defaults.hint('store')}")
-        session = await self.store.load(session_id)
-        session.store = self.store
-        session.client = client or NullClient()
-        for name, value in fields.items():
-            setattr(session, name, value)
+        from crow.core.sessions import stored
+
+        session = await stored(self, session_id, client, fields)
         return await self._open(session, source)
 
     async def delete_session(self, session_id: str) -> bool:
@@ -329,16 +268,9 @@ class Agent(Host):
         What extensions keep of it goes as well: they have an async ``forget_session(session_id)``.
         Raises `SessionError` where it is in use, and where nothing is stored at all.
         """
-        from crow.core.sessions import forget
+        from crow.core.sessions import delete
 
-        if self.store is None:
-            raise SessionError(f"sessions are not stored: {self.defaults.hint('store')}")
-        if session_id in self._sessions:
-            raise SessionError(f"session {session_id} is open here: close it first")
-        removed = await self.store.delete(session_id)
-        if removed:
-            await forget(self, session_id)
-        return removed
+        return await delete(self, session_id)
 
     async def _open(self, session: Session, source: str) -> Session:
         await self.start()
@@ -376,12 +308,7 @@ class Agent(Host):
         await self.start()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     # prompts
@@ -401,22 +328,7 @@ class Agent(Host):
         """
         if session is not None:
             refuse_own(session)
-        return self._run(prompt, cwd, session, client)
-
-    async def _run(
-        self,
-        prompt: Content,
-        cwd: str | os.PathLike[str],
-        session: Session | None,
-        client: Client | None,
-    ) -> Reply:
-        session = session or await self.new_session(cwd, client=client)
-        reply = await self.prompt(session, prompt)
-        await asyncio.sleep(0)
-        await asyncio.gather(*following(session), return_exceptions=True)
-        if reply.error is not None:
-            raise reply.error
-        return reply
+        return run_prompt(self, prompt, session, cwd, client)
 
     def prompt(
         self,
@@ -435,41 +347,13 @@ class Agent(Host):
         and those of its sub-agents.
         """
         refuse_own(session)
-        return self._prompt(session, prompt, shown=shown, written=written)
-
-    async def _prompt(
-        self,
-        session: Session,
-        prompt: Content,
-        *,
-        shown: bool,
-        written: list[dict[str, Any]] | None,
-    ) -> Reply:
-        if session.closed:
-            raise SessionError(f"the session {session.id} is closed")
-        ctx = RunContext(self, session, prompt, written)
-        ctx.shown = shown
-        session.enter(ctx)
-        try:
-            await answer(ctx)
-        finally:
-            session.leave(ctx)
-            follow_up(ctx)
-        return ctx.reply
+        return answered(self, session, prompt, shown=shown, written=written)
 
     def queue(
         self, session: Session, prompt: Content, *, written: list[dict[str, Any]] | None = None
     ) -> None:
         """Prompt again as soon as the session is free, without waiting for the answer."""
-        session.spawn(self._queued(session, prompt, written))
-
-    async def _queued(
-        self, session: Session, prompt: Content, written: list[dict[str, Any]] | None
-    ) -> None:
-        work = self._prompt(session, prompt, shown=False, written=written)
-        reply = await nobodys(work)
-        if reply.error is not None:  # nobody else hears of it
-            await session.client.update(session.id, Notice(reply.detail, "error"))
+        session.spawn(queued(self, session, prompt, written))
 
     def steer(
         self, session: Session, prompt: Content, *, written: list[dict[str, Any]] | None = None

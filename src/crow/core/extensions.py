@@ -1,4 +1,4 @@
-"""Extensions: made with their options, entered and left."""
+"""Extensions: made with their options, hung, entered and left."""
 
 from __future__ import annotations
 
@@ -37,6 +37,23 @@ class Found:
     names: tuple[str, ...] = ()
 
 
+def refuse_unbrought(wanted: Iterable[str], found: Iterable[Found]) -> None:
+    """Raise `ExtensionError` for the first that no installed package brings."""
+    names = {each.name for each in found}
+    for name in [each for each in wanted if each not in names]:
+        near = nearest(name, names)
+        hint = f"; did you mean {near!r}?" if near else ""
+        raise ExtensionError(f"no installed package brings the extension {name!r}{hint}")
+
+
+def warn_of_broken(found: Iterable[Found]) -> None:
+    """Name those in the log that could not be used."""
+    for each in found:
+        if each.error:
+            told = each.name, each.source, each.error
+            logger.warning("the extension %s of %s is broken: %s", *told)
+
+
 class MissingOption(ExtensionError):  # noqa: N818 - that is what is wrong
     """An option that a class cannot be made without."""
 
@@ -54,6 +71,18 @@ def make(cls: type[T], name: str, options: Mapping[str, Any]) -> T:
             told = f"the extension {name} needs the option {each.name!r} of {cls.__name__}"
             raise MissingOption(f"{told}{_place(cls)}")
     return cls(**options)
+
+
+def initialiser(thing: Any, *, on_session: bool) -> Callable[[Any], object] | None:
+    """What an extension hangs itself by; refuses one that can do so on agents alone."""
+    named = {thing.__name__: thing} if inspect.isfunction(thing) else {}
+    on_agent = named.get("init_agent") or getattr(thing, "init_agent", None)
+    if not on_session:
+        return on_agent
+    initialise = named.get("init_session") or getattr(thing, "init_session", None)
+    if initialise is None and on_agent is not None:
+        raise ExtensionError(f"{thing!r} hangs on agents alone: it has no init_session")
+    return initialise
 
 
 def _place(cls: type[Any]) -> str:

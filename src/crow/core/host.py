@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from crow.core.errors import ExtensionError
 from crow.core.ports.tool import SlashCommand, Tool
 
 if TYPE_CHECKING:
@@ -58,16 +59,20 @@ class Host:
 
     def add_tool(self, tool: Tool, *, replace: bool = False) -> Callable[[], None]:
         """Let the model call a tool; returns the disposer."""
-        return self.scope.add_tool(tool, replace=replace)
+        if not hasattr(tool, "parameters"):
+            raise ExtensionError(f"{tool!r} is no tool: decorate the function with @tool")
+        return self.scope.add("tools", tool.name, tool, replace=replace)
 
     def add_command(self, command: SlashCommand, *, replace: bool = False) -> Callable[[], None]:
         """Offer a slash command; returns the disposer."""
-        return self.scope.add_command(command, replace=replace)
+        if not callable(getattr(command, "run", None)):
+            raise ExtensionError(f"{command!r} is no command: it has no 'run'")
+        return self.scope.add("commands", command.name, command, replace=replace)
 
     def add_mode(self, mode: Mode, *, replace: bool = False) -> Callable[[], None]:
         """Offer a mode; returns the disposer."""
-        return self.scope.add_mode(mode, replace=replace)
+        return self.scope.add("modes", mode.id, mode, replace=replace)
 
     def add_section(self, section: PromptSection, *, replace: bool = False) -> Callable[[], None]:
         """Add a part to the system prompt; returns the disposer."""
-        return self.scope.add_section(section, replace=replace)
+        return self.scope.add("sections", section.name, section, replace=replace)

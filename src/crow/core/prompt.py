@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from crow.core.cache import ENDING
 from crow.core.errors import (
@@ -23,14 +24,18 @@ from crow.core.hooks.call_stack import OWN, attended, is_awaited, watching
 from crow.core.hooks.contexts import CommandContext
 from crow.core.hooks.hook import place_of
 from crow.core.hooks.outcome import name_slips
-from crow.core.hooks.run_context import RunContext
+from crow.core.hooks.run_context import Reply, RunContext
 from crow.core.loop import react
-from crow.core.messages import text_of, user
+from crow.core.messages import Content, text_of, user
+from crow.core.ports.client import Client
 from crow.core.session import Session
-from crow.core.support.tasks import DOING, uncut
+from crow.core.support.tasks import DOING, nobodys, uncut
 from crow.core.tool_call import CANCELLED, answer_calls, answers_of, settle
 from crow.core.turn import deliver
 from crow.core.verdicts import Answer, Ruling
+
+if TYPE_CHECKING:
+    from crow.core.host import Agent
 
 logger = logging.getLogger("crow.extensions")
 
@@ -44,6 +49,54 @@ ELSEWHERE = (
     "the session is at work in another event loop, and can only be waited for there: use "
     "asyncio.run_coroutine_threadsafe(agent.prompt(...), loop)"
 )
+
+
+async def answered(
+    agent: Agent,
+    session: Session,
+    prompt: Content,
+    *,
+    shown: bool = False,
+    written: list[dict[str, Any]] | None = None,
+) -> Reply:
+    """The reply to a prompt; what comes after it goes on beside that."""
+    if session.closed:
+        raise SessionError(f"the session {session.id} is closed")
+    ctx = RunContext(agent, session, prompt, written)
+    ctx.shown = shown
+    session.enter(ctx)
+    try:
+        await answer(ctx)
+    finally:
+        session.leave(ctx)
+        follow_up(ctx)
+    return ctx.reply
+
+
+async def run_prompt(
+    agent: Agent,
+    prompt: Content,
+    session: Session | None,
+    cwd: str | os.PathLike[str],
+    client: Client | None,
+) -> Reply:
+    """The reply to a prompt, in a new session where none is given; raises what it failed with."""
+    session = session or await agent.new_session(cwd, client=client)
+    reply = await agent.prompt(session, prompt)
+    await asyncio.sleep(0)
+    await asyncio.gather(*following(session), return_exceptions=True)
+    if reply.error is not None:
+        raise reply.error
+    return reply
+
+
+async def queued(
+    agent: Agent, session: Session, prompt: Content, written: list[dict[str, Any]] | None
+) -> None:
+    """Answer a prompt that nobody waits for: the client hears of a failure."""
+    reply = await nobodys(answered(agent, session, prompt, written=written))
+    if reply.error is not None:  # nobody else hears of it
+        await session.client.update(session.id, Notice(reply.detail, "error"))
 
 
 async def answer(ctx: RunContext) -> None:

@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import (
-    AsyncGenerator,
-    Callable,
-    Iterable,
-    Iterator,
-    Mapping,
-)
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from operator import attrgetter
 from typing import Any
@@ -26,7 +20,7 @@ from crow.core.catalog import (
     tools_in,
 )
 from crow.core.errors import CrowError, ExtensionError, HookError, hint_of, nearest
-from crow.core.extensions import Lifespans, make
+from crow.core.extensions import Lifespans, initialiser, make
 from crow.core.hooks.discovery import MARK, name_of, unknown_event
 from crow.core.hooks.hook import NUMBERS, Owner
 from crow.core.hooks.hook_point import replaced
@@ -47,13 +41,7 @@ class Scope:
     it has hung: of the agent's one nothing counts there meanwhile.
     """
 
-    def __init__(
-        self,
-        agent: Any,
-        session: Session | None = None,
-        *,
-        forget: Callable[[Owner], None] = lambda owner: None,
-    ) -> None:
+    def __init__(self, agent: Any, session: Session | None = None) -> None:
         self.agent = agent
         self.session = session
         parent = agent.parent
@@ -67,7 +55,6 @@ class Scope:
         self.modes: Catalog[Mode] = Catalog("mode")
         self.sections: Catalog[PromptSection] = Catalog("prompt section")
         self.extensions = Extensions()
-        self._forget = forget
         self._inside: WeakSet[Scope] = WeakSet()
         self._whole: dict[str, tuple[object, Mapping[str, Any]]] = {}
         self._specs: tuple[object, int, list[ToolSpec]] = None, 0, []
@@ -157,27 +144,11 @@ class Scope:
         outer = self.outer
         return self.extensions if outer is None else {**outer.all_extensions(), **self.extensions}
 
-    # things
-
-    def add_tool(self, tool: Tool, *, replace: bool = False) -> Callable[[], None]:
-        """Let the model call a tool; returns the disposer."""
-        if not hasattr(tool, "parameters"):
-            raise ExtensionError(f"{tool!r} is no tool: decorate the function with @tool")
-        return self.tools.add(tool.name, tool, self.hooks.whose(), replace=replace)
-
-    def add_command(self, command: SlashCommand, *, replace: bool = False) -> Callable[[], None]:
-        """Offer a slash command; returns the disposer."""
-        if not callable(getattr(command, "run", None)):
-            raise ExtensionError(f"{command!r} is no command: it has no 'run'")
-        return self.commands.add(command.name, command, self.hooks.whose(), replace=replace)
-
-    def add_mode(self, mode: Mode, *, replace: bool = False) -> Callable[[], None]:
-        """Offer a mode; returns the disposer."""
-        return self.modes.add(mode.id, mode, self.hooks.whose(), replace=replace)
-
-    def add_section(self, section: PromptSection, *, replace: bool = False) -> Callable[[], None]:
-        """Add a part to the system prompt; returns the disposer."""
-        return self.sections.add(section.name, section, self.hooks.whose(), replace=replace)
+    def add(
+        self, catalog: str, name: str, thing: Any, *, replace: bool = False
+    ) -> Callable[[], None]:
+        """Add a tool, a command, a mode or a section to what hangs here; returns the disposer."""
+        return getattr(self, catalog).add(name, thing, self.hooks.whose(), replace=replace)
 
     # extensions
 
@@ -306,13 +277,13 @@ class Scope:
         self._lifespans.hold(owner.name, thing, self.session or self.agent)
 
     def _hang_object(self, thing: Any, owner: Owner) -> None:
-        initialise = self._initialiser(thing)
+        initialise = initialiser(thing, on_session=self.session is not None)
         is_registry = isinstance(thing, HookRegistry)  # whose agent is a session's
         if not is_registry and getattr(thing, "__dict__", {}).get("agent", self) is None:
             setattr(thing, "agent", self.agent)  # noqa: B010 - made without the agent it wants
         tools = tools_in(thing) if initialise is None and inspect.ismodule(thing) else ()
         for tool in tools:
-            self.add_tool(tool)
+            (self.session or self.agent).add_tool(tool)
         if initialise is not None:
             initialise(self.session or self.agent)
         hooks = self.hooks.add(thing, owner)
@@ -322,17 +293,6 @@ class Scope:
                 f"{thing!r} hangs nothing on the {host}: it has no init_{host}, no lifespan, and "
                 "no method that is named like an event"
             )
-
-    def _initialiser(self, thing: Any) -> Callable[[Any], object] | None:
-        """What an extension hangs itself by; refuses one that can do so on agents alone."""
-        named = {thing.__name__: thing} if inspect.isfunction(thing) else {}
-        on_agent = named.get("init_agent") or getattr(thing, "init_agent", None)
-        on_session = named.get("init_session") or getattr(thing, "init_session", None)
-        if self.session is None:
-            return on_agent
-        if on_session is None and on_agent is not None:
-            raise ExtensionError(f"{thing!r} hangs on agents alone: it has no init_session")
-        return on_session
 
     def _hang_function(self, function: Callable[..., Any], owner: Owner) -> None:
         hooks = self.hooks
@@ -391,7 +351,8 @@ class Scope:
     def _discard(self, owner: Owner) -> None:
         """Let nothing be left of an extension, wherever it has hung something."""
         self.hooks.remove(owner)
-        self._forget(owner)
+        if self.agent.store is owner.thing:
+            self.agent.store = None
         self._admit(each for each in self.hooks.owners if each is not owner)
         for key in [k for k, thing in self.extensions.items() if thing is owner.thing]:
             del self.extensions[key]

@@ -1,4 +1,4 @@
-"""The sessions of an agent: how one is changed, ended and forgotten."""
+"""The sessions of an agent: how one is loaded, changed, ended and forgotten."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from crow.core.cache import ENDING
-from crow.core.errors import ModelError
+from crow.core.errors import ModelError, SessionError
 from crow.core.events import ConfigChanged
 from crow.core.hooks.call_stack import is_own
 from crow.core.hooks.contexts import ConfigContext, SessionContext
+from crow.core.ports.client import Client, NullClient
 from crow.core.ports.llm import model_named
 from crow.core.prompt import following
 from crow.core.session import Session
+from crow.core.store import Store
 
 if TYPE_CHECKING:
     from crow.core.host import Agent
@@ -48,6 +50,37 @@ async def end(agent: Agent, session: Session, reason: str, waiting: set[asyncio.
     for task in session.tasks - waiting:  # hooks that were left behind
         task.cancel()
     await _let_go(session)
+
+
+async def stored(
+    agent: Agent, session_id: str, client: Client | None, fields: Mapping[str, Any]
+) -> Session:
+    """A session from the store of an agent, with other ``fields``; it is not open yet."""
+    store = store_of(agent)
+    session = await store.load(session_id)
+    session.store = store
+    session.client = client or NullClient()
+    for name, value in fields.items():
+        setattr(session, name, value)
+    return session
+
+
+def store_of(agent: Agent) -> Store:
+    """The store of an agent. Raises `SessionError` where it has none."""
+    if agent.store is None:
+        raise SessionError(f"sessions are not stored: {agent.defaults.hint('store')}")
+    return agent.store
+
+
+async def delete(agent: Agent, session_id: str) -> bool:
+    """Remove a session from the store, and what extensions keep of it; False for none."""
+    store = store_of(agent)
+    if session_id in agent.sessions:
+        raise SessionError(f"session {session_id} is open here: close it first")
+    removed = await store.delete(session_id)
+    if removed:
+        await forget(agent, session_id)
+    return removed
 
 
 async def forget(agent: Agent, session_id: str) -> None:

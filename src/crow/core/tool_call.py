@@ -219,19 +219,9 @@ def _needed(call: ToolContext) -> str:
 
 
 async def _answer(call: ToolContext, ask: Ask) -> Said:
-    request = PermissionRequest(
-        call.call,
-        call.args,
-        call.title,
-        call.kind,
-        ask.reason,
-        ask.options,
-        call.locations,
-        call.diffs,
-        ask.explanation,
-        ask.rules,
-        ask.keep,
-    )
+    about = call.call, call.args, call.title, call.kind, ask.reason, ask.options
+    shown = call.locations, call.diffs, ask.explanation
+    request = PermissionRequest(*about, *shown, ask.rules, ask.keep)
     asked = perf_counter()
     with waiting(call, call.title):
         chosen = await call.client.permission(call.session.id, request)

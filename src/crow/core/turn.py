@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from crow.core.cache import CARRIER
 from crow.core.errors import ModelError
@@ -16,14 +17,28 @@ from crow.core.hooks.context import Context
 from crow.core.hooks.contexts import TurnContext, open_call
 from crow.core.hooks.run_context import RunContext
 from crow.core.hooks.wraps.stream import Anew, Sink
-from crow.core.messages import Message, add_usage, is_prompt
+from crow.core.messages import Message, add_usage, is_prompt, sendable
 from crow.core.ports.llm import Completion, Delta, Request
+from crow.core.session import Session
 from crow.core.support.frozen import kept
 from crow.core.support.validation import fits
+
+if TYPE_CHECKING:
+    from crow.core.host import Agent
 
 logger = logging.getLogger("crow.hooks")
 
 FINISHED: dict[str, StopReason] = {"length": "max_tokens", "content_filter": "refusal"}
+
+
+def next_request(agent: Agent, session: Session) -> Request:
+    """The next request of a session, as it is before any hook has seen it."""
+    messages, tools = sendable(session.messages), agent.tool_specs(session)
+    points = agent.hooks.before_llm_request, agent.hooks.around_llm_request
+    if any(point.chain(session) for point in points):
+        messages, tools = list(messages), list(tools)
+    params = {**session.options.get("params", {})}
+    return Request(messages, tools, session.model, params, session.id, session.next_message_id)
 
 
 async def ask(ctx: RunContext) -> TurnContext | None:

@@ -9,16 +9,7 @@ from typing import Any, TypeAlias
 
 from crow.core.support.frozen import frozen
 from crow.llm.http.text import is_array, is_object
-from crow.testing.endpoint import (
-    END,
-    Endpoint,
-    Received,
-    Response,
-    begin,
-    event,
-    piece,
-    respond,
-)
+from crow.testing.endpoint import END, Endpoint, Received, Response, begin, event, piece, respond
 
 UNSIGNED = "skip_thought_signature_validator"
 CALL, RESULT, SIGNATURE = "functionCall", "functionResponse", "thoughtSignature"

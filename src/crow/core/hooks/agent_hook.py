@@ -1,4 +1,4 @@
-"""`AgentHook`: the table of the moments at which hooks are called, a method each.
+"""The table of events: a method each of `AgentHook`, and an attribute each where hooks hang.
 
 A row is a method, whose parameters are the fields. A moment has one canonical name and any number
 of aliases; another vocabulary costs rows here and no code. Nothing in this file runs a hook.
@@ -6,7 +6,7 @@ of aliases; another vocabulary costs rows here and no code. Nothing in this file
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Any, cast
 
 from crow.core.events import Event, StopReason
@@ -26,6 +26,7 @@ from crow.core.hooks.contexts import (
     UpdateContext,
     WorktreeContext,
 )
+from crow.core.hooks.point_kinds import Fold, Gate, StopPoint, Watch
 from crow.core.hooks.points import (
     TOOL_NAMES,
     ends_run,
@@ -45,6 +46,8 @@ from crow.core.hooks.points import (
     update,
 )
 from crow.core.hooks.run_context import Reply, RunContext
+from crow.core.hooks.wraps import ToolWrap, Wrap
+from crow.core.hooks.wraps.request import RequestWrap
 from crow.core.messages import Content, Message, ToolSpec, Usage
 from crow.core.ports.client import Option
 from crow.core.ports.llm import Completion
@@ -312,3 +315,38 @@ class AgentHook:
     @event("watch", NotificationContext, aliases=("Notification",))
     def on_notification(self, kind: str, message: str) -> None:
         """The user's attention is wanted."""
+
+
+class HookPoints:
+    """All points by name, an attribute each, where hooks of the right type hang.
+
+    ``@agent.hooks.before_tool`` hangs one; a type checker refuses a wrong one.
+    """
+
+    on_session_start: Fold[SessionContext, str]
+    on_session_end: Watch[SessionContext]
+    before_run: Gate[RunContext]
+    before_command: Gate[CommandContext]
+    before_llm_request: Fold[TurnContext, list[Message]]
+    around_llm_request: RequestWrap
+    on_llm_request: Watch[RequestContext]
+    after_llm_response: Fold[TurnContext, Completion | str]
+    before_tool: Gate[ToolContext]
+    on_permission: Gate[ToolContext]
+    around_tool: ToolWrap
+    after_tool: Fold[ToolContext, str | ToolResult | Answer]
+    on_message: Watch[MessageContext]
+    after_turn: Watch[TurnContext]
+    on_stop: StopPoint
+    around_run: Wrap[RunContext, Next, Awaitable[object]]
+    after_loop: Fold[RunContext, Reply | str]
+    after_run: Watch[RunContext]
+    before_compact: Fold[CompactContext, str | Deny]
+    after_compact: Watch[CompactContext]
+    on_config_change: Gate[ConfigContext]
+    on_update: Fold[UpdateContext, Event | Deny]
+    on_error: Watch[ErrorContext]
+    on_cwd_changed: Watch[CwdContext]
+    on_worktree_create: Gate[WorktreeContext]
+    on_worktree_remove: Watch[WorktreeContext]
+    on_notification: Watch[NotificationContext]

@@ -17,13 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from crow.core.cache import CARRIER, TRACE_CONTEXT
 from crow.core.errors import HookError, ModelError
 from crow.core.events import Event, StopReason
-from crow.core.messages import (
-    Message,
-    TokenCount,
-    add_usage,
-    context_block,
-    text_of,
-)
+from crow.core.messages import Message, TokenCount, add_usage, context_block, text_of
 from crow.core.ports.client import Client
 from crow.core.ports.llm import Completion, Request
 from crow.core.session import Session

@@ -7,17 +7,12 @@ import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from inspect import (
-    CO_ASYNC_GENERATOR,
-    CO_COROUTINE,
-    CO_GENERATOR,
-    iscoroutinefunction,
-)
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR, iscoroutinefunction
 from itertools import count
 from math import inf
 from operator import attrgetter
 from types import CodeType
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 from crow.core.errors import HookError, last_line, nearest
 from crow.core.hooks.context import Context
@@ -58,6 +53,18 @@ class Owner:
     by: Owner | None = None
     moved: bool = False
     place: tuple[int, ...] = ()
+
+
+class HookOptions(TypedDict, total=False):
+    """The options of `HookRegistry.register`."""
+
+    tools: Iterable[str] | None
+    order: int
+    timeout: float | None
+    background: bool
+    judge: bool
+    thread: bool
+    owner: Owner | None
 
 
 class Hook:

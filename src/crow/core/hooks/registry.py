@@ -3,45 +3,28 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, cast, overload
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast, overload
 
 from crow.core.errors import HookError
-from crow.core.events import Event
-from crow.core.hooks.call_next import Next
+from crow.core.hooks.agent_hook import HookPoints
 from crow.core.hooks.call_stack import doing, moment_of
 from crow.core.hooks.context import Context
-from crow.core.hooks.contexts import (
-    CommandContext,
-    CompactContext,
-    ConfigContext,
-    CwdContext,
-    ErrorContext,
-    MessageContext,
-    NotificationContext,
-    RequestContext,
-    SessionContext,
-    ToolContext,
-    TurnContext,
-    UpdateContext,
-    WorktreeContext,
-)
+from crow.core.hooks.contexts import ToolContext
 from crow.core.hooks.discovery import hooks_of, owner_of, unknown_event
-from crow.core.hooks.hook import NUMBERS, Hook, Owner
+from crow.core.hooks.hook import NUMBERS, Hook, HookOptions, Owner
 from crow.core.hooks.hook_point import Edits, HookPoint
 from crow.core.hooks.point_kinds import Fold, Gate, StopPoint, Watch
 from crow.core.hooks.points import NAMES, Filter, Point
-from crow.core.hooks.run_context import Reply, RunContext
+from crow.core.hooks.run_context import RunContext
 from crow.core.hooks.wraps import ToolWrap, Wrap
 from crow.core.hooks.wraps.request import RequestWrap
-from crow.core.messages import Message
-from crow.core.ports.llm import Completion
 from crow.core.session import Session
 from crow.core.support.clock import Waits
 from crow.core.support.validation import short
-from crow.core.tools import Call, ToolResult
+from crow.core.tools import Call
 from crow.core.trace import Record
-from crow.core.verdicts import Answer, Continue, Deny, Ruling
+from crow.core.verdicts import Continue, Ruling
 
 if TYPE_CHECKING:
     from crow.core.host import Agent
@@ -66,19 +49,7 @@ KINDS: Mapping[str, type[HookPoint[Any, Any]]] = {
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Options(TypedDict, total=False):
-    """The options of `HookRegistry.register`."""
-
-    tools: Iterable[str] | None
-    order: int
-    timeout: float | None
-    background: bool
-    judge: bool
-    thread: bool
-    owner: Owner | None
-
-
-class HookRegistry:
+class HookRegistry(HookPoints):
     """Every point with the hooks that hang there, on an agent or on one session alone.
 
     Each point is also an attribute that registers a hook, so that a type checker refuses a wrong
@@ -95,33 +66,6 @@ class HookRegistry:
         """The extension that makes each event happen which may be known later."""
         return {}
 
-    on_session_start: Fold[SessionContext, str]
-    on_session_end: Watch[SessionContext]
-    before_run: Gate[RunContext]
-    before_command: Gate[CommandContext]
-    before_llm_request: Fold[TurnContext, list[Message]]
-    around_llm_request: RequestWrap
-    on_llm_request: Watch[RequestContext]
-    after_llm_response: Fold[TurnContext, Completion | str]
-    before_tool: Gate[ToolContext]
-    on_permission: Gate[ToolContext]
-    around_tool: ToolWrap
-    after_tool: Fold[ToolContext, str | ToolResult | Answer]
-    on_message: Watch[MessageContext]
-    after_turn: Watch[TurnContext]
-    on_stop: StopPoint
-    around_run: Wrap[RunContext, Next, Awaitable[object]]
-    after_loop: Fold[RunContext, Reply | str]
-    after_run: Watch[RunContext]
-    before_compact: Fold[CompactContext, str | Deny]
-    after_compact: Watch[CompactContext]
-    on_config_change: Gate[ConfigContext]
-    on_update: Fold[UpdateContext, Event | Deny]
-    on_error: Watch[ErrorContext]
-    on_cwd_changed: Watch[CwdContext]
-    on_worktree_create: Gate[WorktreeContext]
-    on_worktree_remove: Watch[WorktreeContext]
-    on_notification: Watch[NotificationContext]
     owners: tuple[Owner, ...]
 
     def __init__(
@@ -251,10 +195,10 @@ class HookRegistry:
 
     @overload
     def register(
-        self, event: str, fn: Callable[..., Any], **options: Unpack[Options]
+        self, event: str, fn: Callable[..., Any], **options: Unpack[HookOptions]
     ) -> Callable[[], None]: ...
     @overload
-    def register(self, event: str, **options: Unpack[Options]) -> Callable[[F], F]: ...
+    def register(self, event: str, **options: Unpack[HookOptions]) -> Callable[[F], F]: ...
     def register(
         self,
         event: str,

@@ -117,7 +117,7 @@ class Hook:
 
     def hang(self, point: Point, when: Filter | None) -> None:
         """Be ready to be called at a point. Raises `HookError` for what does not go together."""
-        code = _code_called(self.function)
+        code = getattr(self.function, "__code__", None) or _code_called(self.function)
         flags, steps = (0, b"") if code is None else (code.co_flags, code.co_code[::2])
         if flags & (CO_GENERATOR | CO_ASYNC_GENERATOR) and point.name != "around_llm_request":
             raise HookError(

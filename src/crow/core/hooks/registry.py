@@ -193,7 +193,9 @@ class HookRegistry:
 
     def __getitem__(self, event: str) -> Any:
         """The point of this name, whatever its kind: ``agent.hooks["TaskCreated"].fire(ctx)``."""
-        return self._lookup(event)[0]
+        point, _ = self._names.get(event) or self._agents(event)
+        hook_point = self._points.get(point.name)
+        return self._make(point) if hook_point is None else hook_point
 
     def __repr__(self) -> str:
         """How many hooks hang here, and at which events."""
@@ -217,12 +219,6 @@ class HookRegistry:
     def knows(self, event: str) -> bool:
         """True for a name of a point that is defined here, or on the session's agent."""
         return event in self._names or (self.agent is not None and self.agent.knows(event))
-
-    def _lookup(self, event: str) -> tuple[HookPoint[Any, Any], Filter | None]:
-        """The point that a name stands for, and for which contexts it fires under that."""
-        point, when = self._names.get(event) or self._agents(event)
-        hook_point = self._points.get(point.name)
-        return self._make(point) if hook_point is None else hook_point, when
 
     def _agents(self, event: str) -> tuple[Point, Filter | None]:
         """What a name stands for on the session's agent."""
@@ -293,8 +289,11 @@ class HookRegistry:
             logger.info("%s waits for the extension %s", event, ELSEWHERE[event])
             self._waiting.append(hook)
             return hook
-        hook_point, when = self._lookup(event)
-        hook.hang(hook_point.point, when)
+        point, when = self._names.get(event) or self._agents(event)
+        hook_point = self._points.get(point.name)
+        if hook_point is None:
+            hook_point = self._make(point)
+        hook.hang(point, when)
         for other in hook_point.entries:
             if other.function == hook.function and other.when in (hook.when, None):
                 return other

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from crow import (
     FIRST,
@@ -23,10 +23,8 @@ from crow import (
     hook,
 )
 from crow.events import CommandsChanged
-from crow.extensions.commands.builtin import REQUEST, builtin_commands
-from crow.extensions.commands.directories import ADD_DIR, CD, DIRECTORY_ADDED
-from crow.extensions.commands.naming import missing, typed
-from crow.extensions.commands.recipe import Recipe, Recipes, Scope, Stamp, recipe_of, stamps
+from crow.extensions.commands.builtin import DIRECTORY_ADDED, REQUEST, builtin_commands
+from crow.messages import text_of
 from crow.project import Plugin, foreign_folders, is_trusted, placeholder_values, project_of
 
 if TYPE_CHECKING:
@@ -40,14 +38,17 @@ if TYPE_CHECKING:
         ToolContext,
         TurnContext,
     )
+    from crow.extensions.commands.recipe import Recipe, Recipes, Scope
     from crow.messages import Content
     from crow.project import Brought
 
 FOLDERS = (Path(".crow", "commands"), Path(".claude", "commands"))
 MODEL: Key[tuple[RunContext | None, str]] = Key("commands model")
 INDEX: Key[CommandIndex] = Key("commands")
-CommandFolder = tuple[Path, Scope, Plugin | None, str]
+CommandFolder: TypeAlias = "tuple[Path, Scope, Plugin | None, str]"
 """A folder, whose it is, and the plugin or the other agent that it belongs to."""
+Stamp = tuple[str, int, int]
+SUFFIX = ".md"
 
 
 class CommandIndex:
@@ -135,16 +136,18 @@ class CommandsHook:
 
     def brought_by(self, plugin: Plugin) -> dict[str, list[str]]:
         """The commands of a plugin, by their names."""
+        from crow.extensions.commands.recipe import Recipes
+
         recipes = Recipes()
         for path in plugin.parts[self.name]:
-            recipes.read(path, "plugin", plugin)
+            recipes.read(files(path), path, "plugin", plugin)
         return {self.name: list(recipes.named)}
 
     def init_agent(self, agent: Agent) -> None:
         """Add the built-in commands and the event."""
         if DIRECTORY_ADDED.name not in agent.hooks.names:
             agent.hooks.define(DIRECTORY_ADDED)
-        for command in (*builtin_commands(), CD, ADD_DIR):
+        for command in builtin_commands():
             agent.add_command(command)
 
     async def on_session_start(self, ctx: SessionContext) -> None:
@@ -160,8 +163,11 @@ class CommandsHook:
     @hook("before_run", order=LAST)
     def understand(self, ctx: RunContext) -> Answer | None:
         """Put the whole name for a short one; answer where there is no such command."""
-        if ctx.session.parent is not None:  # a task is no command
+        is_task = ctx.session.parent is not None
+        if is_task or not text_of(ctx.prompt).startswith("/"):
             return None
+        from crow.extensions.commands.naming import typed
+
         commands = ctx.agent.commands_of(ctx.session)
         text = typed(ctx.prompt, commands)
         if text is not None:
@@ -172,6 +178,8 @@ class CommandsHook:
 
     def no_such_command(self, prompt: Content, commands: Iterable[str]) -> str:
         """What a person is told where a prompt names no command of these; empty where it does."""
+        from crow.extensions.commands.naming import missing
+
         return missing(prompt, commands)
 
     @hook("before_tool", tools={"Read"}, judge=True)
@@ -199,12 +207,18 @@ class CommandsHook:
         """Offer what the files say now; True where that is something else than before."""
         index = INDEX.setdefault(ctx, CommandIndex())
         places = list(self._places(ctx.cwd))
-        now = stamps(folder for folder, *_ in places)
+        now = stamps([folder for folder, *_ in places])
         is_late = index.left_out is not None and is_trusted(index.left_out)
         if now == index.stamps and not is_late:
             return False
         index.stamps = now
-        recipes = self._read(ctx, places, index)
+        if not (now or index.commands or self._brought):
+            index.left_out = None
+            return False
+        return await self._offer(ctx, index, self._read(ctx, places, index))
+
+    async def _offer(self, ctx: Context, index: CommandIndex, recipes: Recipes) -> bool:
+        """Offer what was read; True where that is something, or something was offered before."""
         before, index.commands = index.commands, []
         for take_back in before:
             take_back()
@@ -247,10 +261,13 @@ class CommandsHook:
         return folders
 
     def _read(self, ctx: Context, places: list[CommandFolder], index: CommandIndex) -> Recipes:
+        from crow.extensions.commands.recipe import Recipes
+
         recipes = Recipes()
         own = Recipes()
         for folder, scope, plugin, another in places:
-            (own if scope == "project" else recipes).read(folder, scope, plugin, another)
+            found = own if scope == "project" else recipes
+            found.read(files(folder), folder, scope, plugin, another)
         project = project_of(ctx.cwd)
         self._take_brought(recipes, project)
         # Asked when all is read: what was read is what is trusted.
@@ -263,6 +280,8 @@ class CommandsHook:
 
     def _take_brought(self, recipes: Recipes, project: Path) -> None:
         """Add what is brought along from other agents; a name that is taken is nobody's fault."""
+        from crow.extensions.commands.recipe import recipe_of
+
         for each in self._brought:
             is_elsewhere = each.is_project and not each.path.is_relative_to(project)
             if each.kind == self.name or is_elsewhere:
@@ -303,3 +322,28 @@ async def _refused(ctx: CommandContext, model: str) -> str | None:
     change = ConfigContext(ctx.agent, ctx.session, {"model": model})
     ruling = await ctx.agent.hooks.on_config_change.fire(change)
     return ruling.reason or "a hook objects to the model" if ruling.refused else None
+
+
+def files(folder: Path) -> Iterator[Path]:
+    """The Markdown files in a folder and the ones below it; links to folders are not followed.
+
+    A file stands for itself.
+    """
+    if folder.suffix == SUFFIX and folder.is_file():
+        yield folder
+    for place, folders, names in os.walk(folder):
+        folders.sort()
+        yield from (Path(place, name) for name in sorted(names) if name.endswith(SUFFIX))
+
+
+def stamps(folders: Iterable[Path]) -> list[Stamp]:
+    """What tells whether a file came, went or changed."""
+    found: list[Stamp] = []
+    for folder in folders:
+        for path in files(folder):
+            try:
+                status = path.stat()
+            except OSError:
+                continue
+            found.append((str(path), status.st_mtime_ns, status.st_size))
+    return found

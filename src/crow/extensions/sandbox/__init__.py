@@ -23,12 +23,14 @@ from crow import (
     SessionContext,
     Tool,
     ToolContext,
+    ToolEnvironment,
     ToolResult,
     frozen,
     hook,
 )
 from crow.keys import PROGRAMS, SANDBOX
 from crow.project import SandboxSettings
+from crow.tools import ToolKind
 
 if TYPE_CHECKING:
     from crow import Agent, ProjectSettings, Session
@@ -41,6 +43,8 @@ GOES_ON = frozenset({"BashOutput", "KillShell"})
 BARE = "NO SANDBOX: commands run with all that you may do; {} (crow sandbox says more)"
 REFUSED = "sandbox.required is set, and no sandbox works here: {}"
 NO_COMMAND = f"{REFUSED}. No command will run."
+ESCAPE = "dangerouslyDisableSandbox"
+"""The argument by which a model asks to run a command outside."""
 
 
 Amount = Annotated[int | None, Arg(minimum=0)]
@@ -115,8 +119,6 @@ class SandboxHook:
         host.add_command(Command("sandbox", "Show what commands run in", tell), replace=True)
         plain: Tool | None = getattr(bash, "without_sandbox", bash)
         if plain is not None and self.settings.enabled and self.settings.escapes:
-            from crow.extensions.sandbox.tool import Escapable
-
             host.add_tool(Escapable(plain), replace=True)
         elif plain is not bash and plain is not None:
             host.add_tool(plain, replace=True)
@@ -226,3 +228,45 @@ async def tell(ctx: CommandContext) -> Answer:
         return Answer(f"Commands run in {off.line if off else 'nothing: it is switched off'}.")
     lines = await asyncio.to_thread(lambda: [*sandbox.lines])
     return Answer("\n".join(lines))
+
+
+class Escapable:
+    """A tool such as Bash whose calls may ask to run outside; all else is the tool's own."""
+
+    def __init__(self, tool: Tool) -> None:
+        self.without_sandbox = tool
+        self.name, self.description = tool.name, tool.description
+        self.kind: ToolKind = tool.kind
+        argument = {ESCAPE: {"type": "boolean"}}  # the line of a refusal says what it is for
+        own = tool.parameters
+        self.parameters = {**own, "properties": {**own["properties"], **argument}}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.without_sandbox, name)
+
+    def check(self, args: dict[str, Any]) -> str | None:
+        """What is wrong with arguments."""
+        if not isinstance(args.get(ESCAPE, False), bool):
+            return f"{ESCAPE} must be true or false"
+        own: Any = self.without_sandbox
+        return own.check(without(args))
+
+    def title(self, args: dict[str, Any]) -> str:
+        """The command, and whether it is to run outside."""
+        own: Any = self.without_sandbox
+        outside = "  (outside the sandbox)" if args.get(ESCAPE) is True else ""
+        return f"{own.title(without(args))}{outside}"
+
+    async def preview(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult | None:
+        """The failure that a call cannot but end in."""
+        own: Any = self.without_sandbox
+        return await own.preview(without(args), ctx)
+
+    async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult | str:
+        """Run the command; where, others have decided."""
+        return await self.without_sandbox.run(without(args), ctx)
+
+
+def without(args: dict[str, Any]) -> dict[str, Any]:
+    """The arguments that the tool itself knows."""
+    return {name: value for name, value in args.items() if name != ESCAPE}

@@ -23,14 +23,15 @@ from crow import (
     hook,
 )
 from crow.events import CommandsChanged
-from crow.extensions.skills.folders import (
+from crow.extensions.skills.index import (
+    Files,
     SkillFolder,
+    SkillIndex,
+    files_in,
     folders_of_extensions,
     of_plugins,
     places,
 )
-from crow.extensions.skills.index import Files, SkillIndex, files_in
-from crow.extensions.skills.skill import Skill, front_matter, instructions
 from crow.messages import text_of
 from crow.project import (
     Plugin,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
         SessionContext,
         ToolContext,
     )
+    from crow.extensions.skills.skill import Skill
     from crow.project import Brought
 
 NAME = "skills"
@@ -240,7 +242,7 @@ class SkillsHook:
             fresh = [skill for skill in index.for_model() if skill.name not in index.listed]
             index.listed.update(skill.name for skill in fresh)
             if fresh:
-                await ctx.inject_context("\n".join([ANNOUNCED, *map(_line, fresh)]))
+                await ctx.inject_context("\n".join([ANNOUNCED, *(skill.line for skill in fresh)]))
         return await call_next()
 
     async def after_compact(self, ctx: CompactContext) -> None:
@@ -268,7 +270,7 @@ class SkillsHook:
         for told in loaded:
             await ctx.inject_context(told)
         if forgotten:
-            await ctx.inject_context("\n".join([FORGOTTEN, *map(_line, forgotten)]))
+            await ctx.inject_context("\n".join([FORGOTTEN, *(skill.line for skill in forgotten)]))
 
     @hook("before_tool", tools={TOOL, "Read", "Bash"}, judge=True)
     def judge(self, ctx: ToolContext) -> Allow | Ask | None:
@@ -305,7 +307,7 @@ class SkillsHook:
         """The part of the system prompt."""
         skills = index.for_model()
         index.listed = {skill.name for skill in skills}
-        lines = list(map(_line, skills))
+        lines = [skill.line for skill in skills]
         room = LONGEST_LIST
         for number, line in enumerate(lines):
             room -= len(line)
@@ -356,14 +358,9 @@ class SkillsHook:
 
     async def _show(self, ctx: CommandContext) -> Answer:
         index = self.index(ctx)
-        lines = [f"{_line(skill)} [{skill.origin}]" for skill in index.skills.values()]
+        lines = [f"{skill.line} [{skill.origin}]" for skill in index.skills.values()]
         lines += [f"- fault: {fault}" for fault in index.faults]
         return Answer("\n".join(lines) or "There are no skills.")
-
-
-def _line(skill: Skill) -> str:
-    needs = f" Needs: {skill.compatibility}" if skill.compatibility else ""
-    return f"- {skill.name}: {skill.description}{needs} ({skill.path})"
 
 
 def _used(ctx: Context) -> dict[str, int]:
@@ -378,6 +375,8 @@ def _used(ctx: Context) -> dict[str, int]:
 
 async def _use(ctx: Context, skill: Skill) -> None:
     """Remember a skill as used, and let hooks see what its front matter says."""
+    from crow.extensions.skills.skill import front_matter
+
     _used(ctx)[skill.name] = ctx.session.segment
     try:
         front = front_matter(skill)
@@ -388,6 +387,8 @@ async def _use(ctx: Context, skill: Skill) -> None:
 
 
 def _text(ctx: Context, skill: Skill, args: str) -> str:
+    from crow.extensions.skills.skill import instructions
+
     return instructions(skill, args, placeholder_values(ctx))
 
 

@@ -13,7 +13,7 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from crow.annotations.arg import Arg
+from crow.annotations import Arg
 from crow.core.frozen import frozen
 
 JSONSchema = dict[str, Any]

@@ -192,8 +192,7 @@ def _generic(origin: Any, inner: tuple[Any, ...]) -> Fits:
     if origin is Literal:
         return lambda value: isinstance(value, str) and value in inner
     if origin in (Union, types.UnionType):
-        anything = [fits(each) for each in inner]
-        return lambda value: any(one(value) for one in anything)
+        return lambda value: any(fits(each)(value) for each in inner)
     if origin is dict or origin is Mapping:
         key, each = map(fits, inner)
         return lambda value: (
@@ -207,10 +206,11 @@ def _generic(origin: Any, inner: tuple[Any, ...]) -> Fits:
 
 
 def _list(wanted: Any, shape: Any) -> Fits:
-    item = fits(shape)
-
     def all_fit(value: Any) -> bool:
-        return isinstance(value, wanted) and all(map(item, _unknown(value, shape)))
+        if not isinstance(value, wanted):
+            return False
+        unknown = _unknown(cast("list[Any]", value), shape)
+        return not unknown or all(map(fits(shape), unknown))
 
     return all_fit
 

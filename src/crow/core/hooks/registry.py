@@ -37,6 +37,7 @@ from crow.core.hooks.wraps import ToolWrap, Wrap
 from crow.core.messages import Message
 from crow.core.ports import Completion
 from crow.core.session import Reply, Session
+from crow.core.tasks import DOING
 from crow.core.tools import Call, ToolResult
 from crow.core.trace import Record
 from crow.core.validation import short
@@ -360,9 +361,10 @@ class HookRegistry:
         """The extension that hangs something now: a method of its own, or from its own code."""
         if self.owner is not None:
             return self.owner
-        thing, now = getattr(fn, "__self__", None), doing()
-        if thing is None and now is None:
+        thing = getattr(fn, "__self__", None)
+        if thing is None and DOING.get() is None:
             return None
+        now = doing()
         known = [*self.owners, *(self.agent.owners if self.agent else ())]
         if now is not None:
             known += [

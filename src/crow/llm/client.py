@@ -12,7 +12,7 @@ from typing import Any
 from crow.core.errors import ModelError
 from crow.core.messages import Message
 from crow.core.ports import Completion, Delta, Request
-from crow.llm.chat.completions import ChatWire
+from crow.llm.chat import ChatWire
 from crow.llm.chat.reply import ChatReply
 from crow.llm.chat.serialization import messages_for
 from crow.llm.http import Retries, Timeouts

@@ -164,7 +164,7 @@ class CommandsHook:
     def understand(self, ctx: RunContext) -> Answer | None:
         """Put the whole name for a short one; answer where there is no such command."""
         is_task = ctx.session.parent is not None
-        if is_task or not text_of(ctx.prompt).startswith("/"):
+        if is_task or not names_command(ctx.prompt):
             return None
         from crow.extensions.commands.naming import typed
 
@@ -178,6 +178,8 @@ class CommandsHook:
 
     def no_such_command(self, prompt: Content, commands: Iterable[str]) -> str:
         """What a person is told where a prompt names no command of these; empty where it does."""
+        if not names_command(prompt):
+            return ""
         from crow.extensions.commands.naming import missing
 
         return missing(prompt, commands)
@@ -322,6 +324,11 @@ async def _refused(ctx: CommandContext, model: str) -> str | None:
     change = ConfigContext(ctx.agent, ctx.session, {"model": model})
     ruling = await ctx.agent.hooks.on_config_change.fire(change)
     return ruling.reason or "a hook objects to the model" if ruling.refused else None
+
+
+def names_command(prompt: Content) -> bool:
+    """True where a prompt begins as a command does."""
+    return text_of(prompt).startswith("/")
 
 
 def files(folder: Path) -> Iterator[Path]:

@@ -15,13 +15,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from crow import (
     FIRST,
     Agent,
     Answer,
-    Arg,
     Ask,
     Command,
     CommandContext,
@@ -32,14 +31,13 @@ from crow import (
     SessionContext,
     ToolContext,
     TurnContext,
-    frozen,
     hook,
 )
-from crow.extensions.mcp.description import wanted_in
 from crow.extensions.mcp.events import ELICITATION, RESULT
 from crow.extensions.mcp.events import ElicitationContext as ElicitationContext
 from crow.extensions.mcp.events import ElicitationResultContext as ElicitationResultContext
-from crow.extensions.mcp.limits import Limits, LogLevel
+from crow.extensions.mcp.limits import Limits, LogLevel, McpOptions
+from crow.keys import CLIENT_SERVERS
 from crow.messages import text_of
 from crow.project import ServerPolicy, from_home
 
@@ -57,28 +55,6 @@ HELD: Key[Held] = Key("mcp.servers")
 LONGEST_WAIT = 24 * 3600.0
 """Seconds of a hook that waits: each server has a limit of its own."""
 CHANGED = "mcp: the definition of a tool has changed"
-
-
-@frozen
-class McpOptions:
-    """What settings say of MCP servers, beside `mcpServers`."""
-
-    servers: Mapping[str, Mapping[str, Any]] | None = None
-    """Servers by name; the same as ``mcpServers``."""
-    connect_timeout: Annotated[float, Arg(above=0)] = 60.0
-    """Seconds for connecting."""
-    call_timeout: Annotated[float, Arg(above=0)] = 300.0
-    """Seconds that a call may be silent."""
-    wait: Annotated[float | None, Arg(minimum=0)] = None
-    """Seconds that the first request waits: 3 without it, in ``crow run`` until each is there."""
-    close_timeout: Annotated[float, Arg(minimum=0)] = 1.0
-    """Seconds that a server has for ending by itself."""
-    log_level: LogLevel = "info"
-    """From which level on servers are to log; `/mcp log NAME` shows what one has logged."""
-    only: Sequence[str] | None = None
-    """Servers by name beside which there are to be no others, wherever they are described."""
-    off: Sequence[str] = ()
-    """Servers of a project's ``.mcp.json`` that are not to be used."""
 
 
 class McpHook:
@@ -389,3 +365,26 @@ async def _list(ctx: CommandContext) -> Answer:
 COMMAND = Command(
     "mcp", "List the MCP servers of this session", _list, "[reconnect|login|log <server>]"
 )
+
+
+def wanted_in(session: Session) -> tuple[object, Mapping[str, object]]:
+    """What a session's client names, and what an agent lends it."""
+    return (_named(session), _lent(session))
+
+
+def _named(session: Session) -> object:
+    """The servers that the client names; they may hold secrets and are never stored."""
+    cache, asked = session.cache, session.options.pop("mcp_servers", None)
+    if asked is not None or CLIENT_SERVERS not in cache:
+        cache[CLIENT_SERVERS] = asked or getattr(session.client, "mcp_servers", None)
+    return cache[CLIENT_SERVERS]
+
+
+def _lent(session: Session) -> dict[str, object]:
+    """The servers that extensions bring along, by name."""
+    extensions = cast("Agent", session.agent).extensions_of(session).values()
+    lent: dict[str, object] = {}
+    for extension in extensions:
+        if servers := getattr(extension, "mcp_servers", None):
+            lent.update(servers)
+    return lent

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mappi
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 from urllib.parse import SplitResult, urlencode, urlsplit
 
 from crow.core.errors import ModelError
@@ -19,8 +19,10 @@ from crow.llm.http.reply_reader import ReplyReader
 from crow.llm.http.request_format import RequestFormat, RequestFormats
 from crow.llm.http.retry import Batch, Clock, Retries, Timeouts, repeat
 from crow.llm.http.splice import Shown
-from crow.llm.http.wire import Wire, WireReply
 from crow.llm.models import UNKNOWN, ModelInfo
+
+if TYPE_CHECKING:
+    from crow.llm.http.wire import Wire, WireReply
 
 MAX_OUTPUT = 8 * 1024 * 1024
 ERROR_BODY = 64 * 1024

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING
 
 from crow.core.errors import ModelError
 from crow.core.ports import Delta
 from crow.llm.http.pace import SHARE, Pace
 from crow.llm.http.retry import Clock
 from crow.llm.http.stream import EventStream
-from crow.llm.http.wire import WireReply
+
+if TYPE_CHECKING:
+    from crow.llm.http.wire import WireReply
 
 PING = "ping"
 """The type of an event by which an endpoint says that its model is still at work."""

@@ -9,8 +9,7 @@ from typing import Any
 
 from crow.core.frozen import frozen
 from crow.core.ports import LLM
-from crow.llm.models import ModelInfo, Prices, model_info
-from crow.llm.models.info import words_of
+from crow.llm.models import ModelInfo, Prices, model_info, words_of
 from crow.llm.presets import PRESETS, Preset
 
 Table = Mapping[str, Any]

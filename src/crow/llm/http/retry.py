@@ -11,7 +11,7 @@ from crow.core.errors import ModelError
 from crow.core.events import Retrying
 from crow.core.frozen import frozen
 from crow.core.ports import Completion, Delta
-from crow.llm.http.splice import Shown
+from crow.llm.http.assembly import Shown
 
 T = TypeVar("T")
 

@@ -125,6 +125,15 @@ class _Shape(tuple[Any, ...]):
         return made.__dataclass_fields__
 
 
+def is_frozen(cls: type[Any]) -> bool:
+    """True for a data class that is frozen; nothing of it has to be made for that."""
+    shape: Any = vars(cls).get("__dataclass_fields__")
+    if isinstance(shape, _Shape):
+        return shape[2]
+    params = getattr(cls, "__dataclass_params__", None)
+    return params is not None and params.frozen
+
+
 def _shape(cls: type[Any], frozen: bool) -> dict[str, Field[Any]]:
     """The fields of a class as it was written, as `dataclass` knows them.
 

@@ -21,7 +21,7 @@ from typing import (
     is_typeddict,
 )
 
-from crow.core.frozen import KeptDict
+from crow.core.frozen import KeptDict, is_frozen
 
 Fits = Callable[[Any], bool]
 V = TypeVar("V")
@@ -181,11 +181,11 @@ def fits(shape: Any) -> Fits:
         return lambda value: all(hasattr(value, name) for name in members)
     if is_typeddict(shape):
         return _typed_dict(shape)
-    if dataclasses.is_dataclass(shape) and getattr(shape, "__dataclass_params__").frozen:  # noqa: B009
+    if is_frozen(shape):
         return _dataclass(shape)
     if shape is float:
         return lambda value: isinstance(value, int | float)
-    return lambda value: isinstance(value, cast(type, shape))
+    return lambda value: isinstance(value, shape)
 
 
 def _generic(origin: Any, inner: tuple[Any, ...]) -> Fits:

@@ -102,13 +102,15 @@ def info_at(name: str, place: ModelEndpoint, settings: Table) -> ModelInfo:
         info = replace(info, inputs=frozenset(said["inputs"]))
     if "prices" in own:
         info = replace(info, prices=Prices(**own["prices"]))
-    return replace(
-        info,
-        context_window=settings.get("context_window")
-        or said.get("context_window")
-        or info.context_window,
-        max_output=said.get("max_output") or info.max_output,
-    )
+    return _bounded(info, said, settings.get("context_window"))
+
+
+def _bounded(info: ModelInfo, said: Table, window: int | None) -> ModelInfo:
+    window = window or said.get("context_window") or info.context_window
+    most = said.get("max_output") or info.max_output
+    if (window, most) == (info.context_window, info.max_output):
+        return info
+    return replace(info, context_window=window, max_output=most)
 
 
 def _effort(info: ModelInfo, settings: Table) -> Table:
@@ -151,8 +153,10 @@ def _timeouts(table: Table, settings: Table) -> Any:
     from crow.llm.http import Timeouts
 
     said = {**settings.get("timeouts", {}), **table.get("timeouts", {})}
+    if not said:
+        return None
     names = {each.name for each in fields(Timeouts)}
-    return Timeouts(**{name: float(said[name]) for name in names & said.keys()}) if said else None
+    return Timeouts(**{name: float(said[name]) for name in names & said.keys()})
 
 
 def _vouching(place: ModelEndpoint, url: str, wire: str, env: Mapping[str, str]) -> dict[str, Any]:

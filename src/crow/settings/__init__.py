@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -95,8 +94,7 @@ class Reader:
             if source.layer == "managed":
                 merged.take(source, table, trusted=True)
         merged.settle_options()
-        settings = settings_of(merged, project, own, trusted=trusted)
-        return replace(settings, reader=self, memory=memory)
+        return settings_of(merged, project, own, trusted=trusted, reader=self, memory=memory)
 
     def _counting(self, places: list[Source]) -> list[Source]:
         """Those of the layers that count."""

@@ -109,7 +109,9 @@ class HttpModel:
         self._timeouts = timeouts or Timeouts()
         self._retries = retries or Retries()
         self._max_output = max_output
-        self._forms = RequestFormats(replace(form, images="image" in self._inputs), wire.milder)
+        sees = "image" in self._inputs
+        first = form if form.images == sees else replace(form, images=sees)
+        self._forms = RequestFormats(first, wire.milder)
         self._find_window = find_window
         self._finding: asyncio.Task[None] | None = None
         self._fetch_key = fetch_key

@@ -195,7 +195,7 @@ def model_info(provider: str, model: str) -> ModelInfo:
     if made is not None and preset.cloud and made.wire in (preset.urls or {}):
         return replace(made, provider=provider, model=model, prices=None)
     if made is None:
-        return replace(UNKNOWN, **named)
+        return ModelInfo(**named)
     said = made.thinking if made.thinking == "effort" else preset.thinking
     return ModelInfo(
         **named,

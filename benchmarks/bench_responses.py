@@ -16,8 +16,9 @@ from crow.core.messages import Message, user
 from crow.core.ports.llm import Delta, Request
 from crow.core.support.frozen import kept
 from crow.llm.http.assembly import Assembly
+from crow.core.ports import Delta, Request
+from crow.llm.http.assembly import Assembly, Shown
 from crow.llm.http.request_format import RequestFormat
-from crow.llm.http.splice import Shown
 from crow.llm.http.stream import EventStream
 from crow.llm.responses.items import WIRE
 from crow.llm.responses.model import ResponsesWire

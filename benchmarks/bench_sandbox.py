@@ -24,8 +24,8 @@ from statistics import median
 from types import SimpleNamespace
 from typing import Any
 
+from crow.extensions.sandbox import SandboxOptions
 from crow.extensions.sandbox.finder import Finder
-from crow.extensions.sandbox.hook import SandboxOptions
 from crow.extensions.sandbox.launcher import RingLauncher
 from crow.extensions.sandbox.policy import Ring
 from crow.extensions.sandbox.probe import everyone, find_backend

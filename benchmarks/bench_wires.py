@@ -20,9 +20,8 @@ from typing import Any
 
 from crow.core.ports.llm import Request
 from crow.llm.http import HttpModel
-from crow.llm.http.assembly import Assembly
+from crow.llm.http.assembly import Assembly, Shown
 from crow.llm.http.request_format import RequestFormat
-from crow.llm.http.splice import Shown
 from crow.llm.http.stream import EventStream
 
 MESSAGES = 400
@@ -43,7 +42,7 @@ WIRES = {
 }
 COUNT = """
 import sys
-import crow.llm.http.model
+import crow.llm.http
 before = {name for name in sys.modules if name.startswith("crow.llm")}
 import crow.llm
 shared = len([name for name in sys.modules if name in before])

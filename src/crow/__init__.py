@@ -13,7 +13,7 @@ from crow._version import __version__ as __version__
 TYPE_CHECKING = False  # what type checkers take for true; `typing` costs more than all of this
 if TYPE_CHECKING:
     from crow.acp import run_agent as run_agent
-    from crow.annotations.arg import Arg as Arg
+    from crow.annotations import Arg as Arg
     from crow.app import build as build
     from crow.core.agent import Agent as Agent
     from crow.core.cache import Key as Key
@@ -84,7 +84,7 @@ if TYPE_CHECKING:
 
 _ROOMS = {
     "crow.acp": "run_agent",
-    "crow.annotations.arg": "Arg",
+    "crow.annotations": "Arg",
     "crow.app": "build",
     "crow.core.agent": "Agent",
     "crow.core.cache": "Key",

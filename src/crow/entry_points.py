@@ -10,6 +10,8 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from importlib import import_module
+from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -116,8 +118,9 @@ def _entry_points(places: tuple[tuple[str, int], ...]) -> list[EntryPoint]:
     for place, _ in places:
         for package, points in _packages_in(place):
             found.setdefault(package, points)
-    every = [point for points in found.values() for point in points]
-    every.sort(key=lambda point: (point.name, not point.own, point.package))
+    every = sorted(chain.from_iterable(found.values()), key=attrgetter("package"))
+    every.sort(key=attrgetter("own"), reverse=True)
+    every.sort(key=attrgetter("name"))
     first: dict[tuple[bool | str, str], EntryPoint] = {}
     for point in every:
         first.setdefault((point.group in GROUPS or point.group, point.name), point)
@@ -139,22 +142,19 @@ def _packages_in(place: str) -> Iterable[Package]:
     found: list[Package] = []
     for folder in folders:
         path, name = f"{place}/{folder}", folder.rpartition(".")[0].partition("-")[0]
-        name = name.lower().translate(NORMAL)
-        has_any = os.access(f"{path}/entry_points.txt", os.F_OK)
-        found.append((name, _offered(path, name) if has_any else []))
+        name, text = name.lower().translate(NORMAL), ""
+        try:
+            if os.access(f"{path}/entry_points.txt", os.F_OK):
+                with open(f"{path}/entry_points.txt", encoding="utf-8") as file:  # noqa: PTH123 - fast
+                    text = file.read()
+        except (OSError, UnicodeDecodeError) as error:
+            logger.warning("the entry points of %s cannot be read: %s", path, error)
+        found.append((name, _offered(text, path, name) if "[crow." in text else []))
     return found
 
 
-def _offered(path: str, name: str) -> list[EntryPoint]:
-    """What a package offers Crow, read from its folder beside the code."""
-    try:
-        with open(f"{path}/entry_points.txt", encoding="utf-8") as file:  # noqa: PTH123 - at every start
-            text = file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        logger.warning("the entry points of %s cannot be read: %s", path, error)
-        return []
-    if "[crow." not in text:
-        return []
+def _offered(text: str, path: str, name: str) -> list[EntryPoint]:
+    """What a package offers Crow, by what is in its folder beside the code."""
     return _parsed(text, name if name == OWN else _title(Path(path)) or name)
 
 

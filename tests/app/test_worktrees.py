@@ -12,7 +12,7 @@ from tests.app.conftest import write
 from crow.core.ports.client import PermissionRequest
 from crow.project.trust import trust
 from crow.project.worktree import main_worktree
-from crow.settings.reading import load
+from crow.settings import load
 from crow.testing import BuildAgent, call
 
 RULES = ".claude/settings.local.json"

@@ -18,7 +18,8 @@ from crow.core.hooks.contexts import CwdContext, ToolContext
 from crow.core.messages import text_of
 from crow.core.ports.client import NullClient
 from crow.extensions import CommandsHook, PermissionsHook, PersistenceHook, SystemPromptHook
-from crow.extensions.commands.recipe import Recipe, stamps
+from crow.extensions.commands import stamps
+from crow.extensions.commands.recipe import Recipe
 from crow.project.trust import trust
 from crow.testing import FakeEditor, ScriptedModel, call, text
 

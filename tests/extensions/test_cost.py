@@ -15,7 +15,7 @@ from crow import Agent
 from crow.core.events import UsageReported
 from crow.core.messages import Usage
 from crow.extensions import CompactionHook, CostHook, LimitsHook, PersistenceHook
-from crow.extensions.cost.prices import Price
+from crow.extensions.cost import Price
 from crow.llm import resolve
 from crow.testing import ScriptedModel, call, text
 

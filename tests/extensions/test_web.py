@@ -23,7 +23,8 @@ from crow.core.events import ToolEnded, ToolPending
 from crow.core.ports.client import NullClient, PermissionRequest
 from crow.core.tools import ToolResult
 from crow.extensions import PermissionsHook, WebHook
-from crow.extensions.web.address import is_public, look_up
+from crow.extensions.web import look_up
+from crow.extensions.web.address import is_public
 from crow.extensions.web.fetch import FetchError, plain
 from crow.testing import ScriptedModel, call
 

@@ -25,7 +25,7 @@ from tests.firings.recorder import LOG
 from crow import Agent, Session, build
 from crow.core.ports.client import Question
 from crow.extensions.shell_hooks.event import EVENTS
-from crow.extensions.subagents.hook import INHERITED
+from crow.extensions.subagents import INHERITED
 from crow.settings import load
 from crow.testing import Endpoint, FakeEditor
 from crow.testing.endpoint import USAGE, Response, answer, event, piece, respond

@@ -15,7 +15,7 @@ from crow.core.events import CallDelta, TextDelta
 from crow.core.messages import tool_answer, user
 from crow.core.ports.llm import Request
 from crow.llm import ChatCompletions, HttpModel, Retries, Timeouts
-from crow.llm.chat.completions import ChatWire
+from crow.llm.chat import ChatWire
 from crow.llm.http import NO_RETRIES
 from crow.llm.http.request_format import RequestFormat
 from crow.testing import Endpoint

@@ -16,7 +16,7 @@ from crow.core.events import CallDelta, Retrying, TextDelta, ThoughtDelta
 from crow.core.messages import tool_answer, user
 from crow.core.ports.llm import Completion, Request
 from crow.llm import ChatCompletions, Retries, Timeouts
-from crow.llm.http.splice import SEPARATOR, SHORTER
+from crow.llm.http.assembly import SEPARATOR, SHORTER
 from crow.testing.endpoint import (
     CLOSE,
     END,

@@ -140,7 +140,8 @@ def test_a_budget_goes_up_with_the_level_and_off_is_none():
 def test_one_look_into_the_table_is_quick_and_reads_one_provider():
     code = """
 import time
-from crow.llm.models import model_info, table
+import crow.llm.models as table
+from crow.llm.models import model_info
 began = time.perf_counter()
 model_info("openai", "gpt-5")
 print(time.perf_counter() - began, table._table.cache_info().currsize)

@@ -21,7 +21,7 @@ from crow.core.events import ThoughtDelta
 from crow.core.messages import Message, tool_answer, user
 from crow.core.ports.llm import Completion, Request
 from crow.llm import HttpModel, Responses, Retries
-from crow.llm.models.info import ModelInfo
+from crow.llm.models import ModelInfo
 from crow.testing import StrictResponses
 from crow.testing.endpoint import CLOSE, begin, event, piece, respond
 from crow.testing.responses import RULES, called, events, response, stream, text_item, thought

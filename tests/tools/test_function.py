@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from crow.core.ports.tool import ToolEnvironment
 from crow.core.tools import ToolResult
-from crow.tools import Arg, ToolError, tool
+from crow.tools import Arg, ToolError, builtin, tool
 
 if TYPE_CHECKING:
     from nowhere import Unheard  # pyright: ignore[reportMissingImports]
@@ -385,3 +385,19 @@ def test_a_kind_that_is_none_is_refused_with_the_nearest_one():
         def f() -> str:  # pyright: ignore[reportUnusedFunction]
             """Do nothing."""
             return ""
+
+
+@pytest.mark.parametrize("written", builtin(), ids=str)
+def test_the_schemas_of_the_built_in_tools_are_what_their_signatures_say(written: Any) -> None:
+    read = tool(written.function).parameters
+    said, meant = written.parameters["properties"], read["properties"]
+    assert [*said.values()] == [*meant.values()]
+    keys = dict(zip(meant, said, strict=True))
+    assert {**written.parameters, "properties": {}} == {
+        **read,
+        "properties": {},
+        **({"required": [keys[each] for each in read["required"]]} if "required" in read else {}),
+    }
+    assert [name for name in keys if keys[name] != name] == (
+        ["ignore_case", "numbers", "after", "before", "around"] if written.name == "Grep" else []
+    )

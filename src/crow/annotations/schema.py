@@ -15,6 +15,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from crow.annotations.arg import Arg
 from crow.core.support.frozen import frozen
+from crow.annotations import Arg
+from crow.core.frozen import frozen
 
 JSONSchema = dict[str, Any]
 Reader = Callable[[Any], Any]

@@ -302,10 +302,11 @@ class Composer:
         agent = self.agent
         before, known = agent.hooks.owners, {*agent.extensions}
         try:
-            for number, each in enumerate(things(thing), 1):
+            found = things(thing) if isinstance(thing, ModuleType) else [thing]
+            for number, each in enumerate(found, 1):
                 options = self.options_for(each, name) if inspect.isclass(each) else {}
                 known_as = name if number == 1 else f"{name}_{number}"
-                agent.use(each, name=known_as, trusted=trusted, source=source, **options)
+                agent.scope.use(each, name=known_as, trusted=trusted, source=source, **options)
             if source != OURS:
                 self.refuse_ours({name, *agent.extensions} - known)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - must not stop the others

@@ -69,7 +69,7 @@ async def connected(
     options: argparse.Namespace, out: Output, name: str | None = None
 ) -> AsyncGenerator[list[Server]]:
     """All servers, or the one of this name, each of them there or failed."""
-    from crow.extensions.mcp.hook import HELD
+    from crow.extensions.mcp import HELD
 
     agent, hook = hook_of(options, out)
     hook.only = None if name is None else frozenset({name})

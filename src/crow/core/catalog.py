@@ -16,6 +16,7 @@ from collections.abc import (
 from typing import TYPE_CHECKING, Any, Generic, TypeGuard, TypeVar, cast
 
 from crow.core.errors import ExtensionError, with_place
+from crow.core.frozen import KeptDict, frozen, kept
 from crow.core.hooks.hook import Owner
 from crow.core.messages import ToolSpec
 from crow.core.ports.tool import Tool
@@ -181,8 +182,8 @@ def spec_of(tool: Tool) -> ToolSpec:
     parameters = dict(tool.parameters)
     if parameters.get("additionalProperties") is False:
         del parameters["additionalProperties"]
-    function = {"name": tool.name, "description": tool.description, "parameters": parameters}
-    return kept({"type": "function", "function": function})  # type: ignore[typeddict-item]
+    function = KeptDict(name=tool.name, description=tool.description, parameters=kept(parameters))
+    return cast("ToolSpec", KeptDict(type="function", function=function))
 
 
 @frozen

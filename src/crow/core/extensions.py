@@ -95,11 +95,12 @@ def _place(cls: type[Any]) -> str:
 
 def _refuse_unknown(name: str, options: Mapping[str, Any], given: list[Parameter]) -> None:
     """Raise for the first option that is none, with the nearest one."""
-    if VAR_KEYWORD in [each.kind for each in given]:
+    if given and given[-1].kind is VAR_KEYWORD:
         return
-    known = [each.name for each in given if each.name != "agent" and each.kind not in VARIADIC]
+    names = {each.name for each in given if each.kind not in VARIADIC} - {"agent"}
     for option in options:
-        if option not in known:
+        if option not in names:
+            known = [each.name for each in given if each.name in names]
             near = nearest(option, known)
             there = f"it has {', '.join(known)}" if known else "it has none"
             hint = f"did you mean {near!r}?" if near else there

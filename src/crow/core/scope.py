@@ -274,7 +274,8 @@ class Scope:
             self.extensions[owner.name] = thing
         if owner.moved:
             self.extensions.settle(self.hooks.owners)
-        self._lifespans.hold(owner.name, thing, self.session or self.agent)
+        if hasattr(thing, "lifespan"):
+            self._lifespans.hold(owner.name, thing, self.session or self.agent)
 
     def _hang_object(self, thing: Any, owner: Owner) -> None:
         initialise = initialiser(thing, on_session=self.session is not None)

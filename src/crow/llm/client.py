@@ -13,16 +13,17 @@ from crow.core.errors import ModelError
 from crow.core.messages import Message
 from crow.core.ports.llm import Completion, Delta, Request
 from crow.llm.chat.completions import ChatWire
+from crow.core.ports import Completion, Delta, Request
+from crow.llm.chat import ChatWire
 from crow.llm.chat.reply import ChatReply
 from crow.llm.chat.serialization import messages_for
 from crow.llm.http import Retries, Timeouts
-from crow.llm.http.assembly import Assembly
+from crow.llm.http.assembly import Assembly, Shown
 from crow.llm.http.encoding import ids_in
 from crow.llm.http.faults import Redactor, error_of_event, error_of_response, named_error
-from crow.llm.http.pace import Pace
+from crow.llm.http.reply_reader import Pace
 from crow.llm.http.request_format import RequestFormat, RequestFormats, images_in
 from crow.llm.http.retry import Batch, Clock, repeat
-from crow.llm.http.splice import Shown
 from crow.llm.http.text import clean_value, is_object
 from crow.llm.objects import as_event, chunks_of, hang_up
 

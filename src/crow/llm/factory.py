@@ -11,6 +11,9 @@ from crow.core.ports.llm import LLM
 from crow.core.support.frozen import frozen
 from crow.llm.models import ModelInfo, Prices, model_info
 from crow.llm.models.info import words_of
+from crow.core.frozen import frozen
+from crow.core.ports import LLM
+from crow.llm.models import ModelInfo, Prices, model_info, words_of
 from crow.llm.presets import PRESETS, Preset
 
 Table = Mapping[str, Any]
@@ -103,13 +106,15 @@ def info_at(name: str, place: ModelEndpoint, settings: Table) -> ModelInfo:
         info = replace(info, inputs=frozenset(said["inputs"]))
     if "prices" in own:
         info = replace(info, prices=Prices(**own["prices"]))
-    return replace(
-        info,
-        context_window=settings.get("context_window")
-        or said.get("context_window")
-        or info.context_window,
-        max_output=said.get("max_output") or info.max_output,
-    )
+    return _bounded(info, said, settings.get("context_window"))
+
+
+def _bounded(info: ModelInfo, said: Table, window: int | None) -> ModelInfo:
+    window = window or said.get("context_window") or info.context_window
+    most = said.get("max_output") or info.max_output
+    if (window, most) == (info.context_window, info.max_output):
+        return info
+    return replace(info, context_window=window, max_output=most)
 
 
 def _effort(info: ModelInfo, settings: Table) -> Table:
@@ -152,8 +157,10 @@ def _timeouts(table: Table, settings: Table) -> Any:
     from crow.llm.http import Timeouts
 
     said = {**settings.get("timeouts", {}), **table.get("timeouts", {})}
+    if not said:
+        return None
     names = {each.name for each in fields(Timeouts)}
-    return Timeouts(**{name: float(said[name]) for name in names & said.keys()}) if said else None
+    return Timeouts(**{name: float(said[name]) for name in names & said.keys()})
 
 
 def _vouching(place: ModelEndpoint, url: str, wire: str, env: Mapping[str, str]) -> dict[str, Any]:

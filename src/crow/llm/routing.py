@@ -114,7 +114,8 @@ class Routed:
     async def stream(self, request: Request) -> AsyncGenerator[Delta | Completion, None]:
         """Ask the model that the request names."""
         llm = self.first if request.model is None else self.named(request.model)
-        request = replace(request, model=None)
+        if request.model is not None:
+            request = replace(request, model=None)
         async with aclosing(llm.stream(request)) as deltas:
             async for delta in deltas:
                 yield delta

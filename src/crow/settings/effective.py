@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
+from crow.settings.files import Memory
 from crow.settings.merged import (
     CLAUDE_MODEL,
     CLEANUP,
@@ -22,7 +23,7 @@ from crow.settings.merged import (
     THEIR_RULES,
     MergedSettings,
 )
-from crow.settings.settings import Settings
+from crow.settings.settings import Settings, SettingsReader
 from crow.settings.values import Entry, Permissions, Source, Table, Unused
 
 BYPASS = "bypassPermissions"
@@ -49,7 +50,13 @@ TABLES = ("extensions", "env", "terminal")
 
 
 def settings_of(
-    merged: MergedSettings, project: Path, files: list[Source], *, trusted: bool
+    merged: MergedSettings,
+    project: Path,
+    files: list[Source],
+    *,
+    trusted: bool,
+    reader: SettingsReader,
+    memory: Memory,
 ) -> Settings:
     """All settings of files that hold in a project."""
     values = merged.values
@@ -94,6 +101,8 @@ def settings_of(
         denied_servers=_denied_servers(merged),
         only_plugin_servers=_only_plugins(merged, "mcp"),
         has_their_rules=_is_locked(merged, THEIR_RULES),
+        reader=reader,
+        memory=memory,
         http_urls=merged.texts(HTTP_LISTS[0]),
         http_variables=merged.texts(HTTP_LISTS[1]),
         plugins=merged.listed("plugins"),

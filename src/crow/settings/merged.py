@@ -60,7 +60,7 @@ class Layer(NamedTuple):
     table: Table
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class MergedSettings:
     """What has been read so far, weakest first."""
 

@@ -1,54 +1,41 @@
-"""The built-in tools of a coding agent, and what is needed to make more of them."""
+"""The built-in tools of a coding agent, and what is needed to make more of them.
+
+Names are imported when they are first used.
+"""
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
-from crow.annotations.arg import Arg
-from crow.core.tools import Diff, Location, Outcome, ToolKind, ToolName
-from crow.tools.errors import ToolError
-from crow.tools.function import FunctionTool, tool
-from crow.tools.spill import clip
-from crow.tools.text import boundary, shortened
+from crow._lazy import lazy
 
 if TYPE_CHECKING:
     from crow.core.ports.tool import Tool, ToolEnvironment
+    from crow.annotations import Arg as Arg
+    from crow.core.tools import Diff as Diff
+    from crow.core.tools import Location as Location
+    from crow.core.tools import Outcome as Outcome
+    from crow.core.tools import ToolKind as ToolKind
+    from crow.core.tools import ToolName as ToolName
+    from crow.tools.declarations import builtin as builtin
+    from crow.tools.errors import ToolError as ToolError
+    from crow.tools.files import refresh_file as refresh_file
+    from crow.tools.function import FunctionTool as FunctionTool
+    from crow.tools.function import tool as tool
+    from crow.tools.spill import clip as clip
+    from crow.tools.text import boundary as boundary
+    from crow.tools.text import shortened as shortened
 
-__all__ = [
-    "Arg",
-    "Diff",
-    "FunctionTool",
-    "Location",
-    "Outcome",
-    "ToolError",
-    "ToolKind",
-    "ToolName",
-    "boundary",
-    "builtin",
-    "clip",
-    "refresh_file",
-    "shortened",
-    "tool",
-]
+_ROOMS = {
+    "crow.annotations": "Arg",
+    "crow.core.tools": "Diff Location Outcome ToolKind ToolName",
+    "crow.tools.declarations": "builtin",
+    "crow.tools.errors": "ToolError",
+    "crow.tools.files": "refresh_file",
+    "crow.tools.function": "FunctionTool tool",
+    "crow.tools.spill": "clip",
+    "crow.tools.text": "boundary shortened",
+}
 
-
-def builtin() -> tuple[Tool, ...]:
-    """The tools that every agent has unless it is given others, in the order of the request."""
-    from crow.tools.declarations import BUILTIN
-
-    return BUILTIN
-
-
-async def refresh_file(ctx: ToolEnvironment, path: str) -> None:
-    """Let the model go on editing a file that an extension has changed, such as a formatter.
-
-    Without it Edit and Write want the file to be read again. It changes nothing for a file that the
-    model has not seen; what was changed is for the extension to tell. Raises `ToolError` for what
-    is no text, ``OSError`` for what cannot be read.
-    """
-    from crow.tools.files import SeenFiles, load
-
-    real = os.path.realpath(path)
-    if real in SeenFiles.of(ctx).seen and (document := await load(ctx, path, real)) is not None:
-        SeenFiles.of(ctx).remember(document)
+if not TYPE_CHECKING:  # a checker takes any name for there where it sees one
+    __all__, __getattr__, __dir__ = lazy(__name__, _ROOMS)

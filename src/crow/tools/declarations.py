@@ -1,16 +1,45 @@
 """The built-in tools as the model is told of them; what they do is imported with a first call."""
 
-# Annotations are values here, not text: that saves their evaluation at every start.
+from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from crow.annotations.arg import Arg
 from crow.core.ports.tool import ToolEnvironment
 from crow.core.tools import ToolResult
 from crow.tools.function import Preview, tool
+from crow.core.frozen import kept
+from crow.tools.function import FunctionTool, Preview
 from crow.tools.paths import file_location, with_absolute_path, wrong_path
+
+if TYPE_CHECKING:
+    from crow.core.ports import Tool, ToolEnvironment
+    from crow.core.tools import ToolResult
+
+P = ParamSpec("P")
+R = TypeVar("R")
+TEXT = kept({"type": "string"})
+NUMBER = kept({"type": "integer"})
+SWITCH = kept({"type": "boolean"})
+
+
+def declared(
+    *required: str, arguments: dict[str, Any], **options: Any
+) -> Callable[[Callable[P, R]], FunctionTool[P, R]]:
+    """Make a tool of a function with a schema that is written out: every start needs it.
+
+    The ``arguments`` are the function's, in its order.
+    """
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": arguments,
+        "additionalProperties": False,
+    }
+    if required:
+        schema["required"] = [*required]
+    return lambda function: FunctionTool(function, schema=schema, **options)
 
 
 def preview_in(home: str) -> Preview:
@@ -22,8 +51,14 @@ def preview_in(home: str) -> Preview:
     return preview
 
 
-@tool(
+@declared(
+    "file_path",
     name="Read",
+    arguments={
+        "file_path": TEXT,
+        "offset": NUMBER | {"default": 1},
+        "limit": NUMBER | {"default": 2000},
+    },
     kind="read",
     title="Read {file_path}",
     locations=file_location,
@@ -43,8 +78,11 @@ async def read(
     return await run(ctx, file_path, offset, limit)
 
 
-@tool(
+@declared(
+    "file_path",
+    "content",
     name="Write",
+    arguments={"file_path": TEXT, "content": TEXT},
     kind="edit",
     title="Write {file_path}",
     locations=file_location,
@@ -63,8 +101,12 @@ async def write(
     return await run(ctx, file_path, content)
 
 
-@tool(
+@declared(
+    "file_path",
+    "old_string",
+    "new_string",
     name="Edit",
+    arguments={"file_path": TEXT, "old_string": TEXT, "new_string": TEXT, "replace_all": SWITCH},
     kind="edit",
     title="Edit {file_path}",
     locations=file_location,
@@ -93,7 +135,19 @@ def _command_title(args: dict[str, Any]) -> str:
     return f"{command}  # {' '.join(description.split())}" if description else command
 
 
-@tool(name="Bash", kind="execute", title=_command_title, preview=preview_in("bash"))
+@declared(
+    "command",
+    name="Bash",
+    arguments={
+        "command": TEXT,
+        "description": TEXT,
+        "timeout": NUMBER | {"default": 120_000},
+        "run_in_background": SWITCH,
+    },
+    kind="execute",
+    title=_command_title,
+    preview=preview_in("bash"),
+)
 async def bash(
     ctx: ToolEnvironment,
     command: str,
@@ -108,8 +162,10 @@ async def bash(
     return await (start(ctx, command) if run_in_background else run(ctx, command, timeout))
 
 
-@tool(
+@declared(
+    "bash_id",
     name="BashOutput",
+    arguments={"bash_id": TEXT, "filter": TEXT, "wait": NUMBER},
     kind="read",
     title="Output of {bash_id}",
     preview=preview_in("background"),
@@ -126,7 +182,14 @@ async def bash_output(
     return await show(ctx, bash_id, filter, wait)
 
 
-@tool(name="KillShell", kind="execute", title="End {shell_id}", preview=preview_in("background"))
+@declared(
+    "shell_id",
+    name="KillShell",
+    arguments={"shell_id": TEXT},
+    kind="execute",
+    title="End {shell_id}",
+    preview=preview_in("background"),
+)
 async def kill_shell(ctx: ToolEnvironment, shell_id: str) -> ToolResult:
     """End a background command."""
     from crow.tools.background import end
@@ -134,8 +197,14 @@ async def kill_shell(ctx: ToolEnvironment, shell_id: str) -> ToolResult:
     return await end(ctx, shell_id)
 
 
-@tool(
-    name="Glob", kind="search", title="Find {pattern}", preview=preview_in("glob"), check=wrong_path
+@declared(
+    "pattern",
+    name="Glob",
+    arguments={"pattern": TEXT, "path": TEXT},
+    kind="search",
+    title="Find {pattern}",
+    preview=preview_in("glob"),
+    check=wrong_path,
 )
 async def glob(
     ctx: ToolEnvironment,
@@ -148,8 +217,27 @@ async def glob(
     return await run(ctx, pattern, path)
 
 
-@tool(
+@declared(
+    "pattern",
     name="Grep",
+    arguments={
+        "pattern": TEXT,
+        "path": TEXT,
+        "glob": TEXT,
+        "type": TEXT,
+        "output_mode": {
+            "type": "string",
+            "enum": ["content", "files_with_matches", "count"],
+            "default": "files_with_matches",
+        },
+        "-i": SWITCH,
+        "-n": SWITCH | {"default": True},
+        "-A": NUMBER,
+        "-B": NUMBER,
+        "-C": NUMBER,
+        "multiline": SWITCH,
+        "head_limit": NUMBER | {"default": 250},
+    },
     kind="search",
     title="Search {pattern}",
     preview=preview_in("grep"),
@@ -162,11 +250,11 @@ async def grep(
     glob: str = "",
     type: str = "",  # noqa: A002
     output_mode: Literal["content", "files_with_matches", "count"] = "files_with_matches",
-    ignore_case: Annotated[bool, Arg(name="-i")] = False,
-    numbers: Annotated[bool, Arg(name="-n")] = True,
-    after: Annotated[int, Arg(name="-A")] = 0,
-    before: Annotated[int, Arg(name="-B")] = 0,
-    around: Annotated[int, Arg(name="-C")] = 0,
+    ignore_case: bool = False,
+    numbers: bool = True,
+    after: int = 0,
+    before: int = 0,
+    around: int = 0,
     multiline: bool = False,
     head_limit: int = 250,
 ) -> ToolResult:
@@ -188,7 +276,14 @@ async def grep(
     return await run(ctx, search, max(head_limit, 0))
 
 
-@tool(name="LS", kind="read", title="List {path}", preview=preview_in("ls"), check=wrong_path)
+@declared(
+    name="LS",
+    arguments={"path": TEXT, "ignore": {"type": "array", "items": TEXT}},
+    kind="read",
+    title="List {path}",
+    preview=preview_in("ls"),
+    check=wrong_path,
+)
 async def ls(
     ctx: ToolEnvironment,
     path: str = "",
@@ -200,5 +295,6 @@ async def ls(
     return await run(ctx, path, list(ignore))
 
 
-BUILTIN = (read, write, edit, bash, bash_output, kill_shell, glob, grep, ls)
-"""In the order of the request."""
+def builtin() -> tuple[Tool, ...]:
+    """The tools that every agent has unless it is given others, in the order of the request."""
+    return (read, write, edit, bash, bash_output, kill_shell, glob, grep, ls)

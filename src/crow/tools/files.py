@@ -233,3 +233,15 @@ async def _compare(ctx: ToolEnvironment, real: str, text: str) -> str:
 
 
 SEEN_FILES: Key[SeenFiles] = Key("tools.files")
+
+
+async def refresh_file(ctx: ToolEnvironment, path: str) -> None:
+    """Let the model go on editing a file that an extension has changed, such as a formatter.
+
+    Without it Edit and Write want the file to be read again. It changes nothing for a file that the
+    model has not seen; what was changed is for the extension to tell. Raises `ToolError` for what
+    is no text, ``OSError`` for what cannot be read.
+    """
+    real = os.path.realpath(path)
+    if real in SeenFiles.of(ctx).seen and (document := await load(ctx, path, real)) is not None:
+        SeenFiles.of(ctx).remember(document)

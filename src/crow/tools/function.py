@@ -8,16 +8,17 @@ import functools
 import inspect
 import typing
 from collections.abc import Awaitable, Callable
-from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overload
 
-from crow.annotations.docstring import parameter_notes, purpose
-from crow.annotations.schema import Reader, hoist, shape
 from crow.core.errors import nearest
 from crow.core.ports.tool import ToolEnvironment
 from crow.core.support.frozen import frozen
+from crow.core.ports import ToolEnvironment
 from crow.core.tools import Location, ToolKind, ToolResult
-from crow.tools.checker import Checker
 from crow.tools.errors import ToolError
+
+if TYPE_CHECKING:
+    from crow.tools.signature import Filled, Reader
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -30,22 +31,14 @@ Check = Callable[[Args], str | None]
 Preview = Callable[..., Awaitable[ToolResult | None]]
 
 KINDS: tuple[str, ...] = typing.get_args(ToolKind)
-_CONTEXTS = ("ToolEnvironment", "ToolContext")
-
-
-@frozen
-class _Parameter:
-    name: str
-    key: str
-    schema: dict[str, Any]
-    read: Reader | None
-    required: bool
 
 
 class FunctionTool(Generic[P, R]):
     """A function that a model can call; calling it in Python still calls the function.
 
-    Arguments that the model gives as null count as absent where they are optional.
+    Arguments that the model gives as null count as absent where they are optional. Where the
+    ``schema`` of the arguments is given, they are the function's behind ``ctx``, in this order, and
+    the first line of its docstring is the description.
     """
 
     __name__: str
@@ -62,6 +55,7 @@ class FunctionTool(Generic[P, R]):
         prepare: Prepare | None = None,
         preview: Preview | None = None,
         check: Check | None = None,
+        schema: dict[str, Any] | None = None,
         scope: dict[str, Any] | None = None,
     ) -> None:
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
@@ -75,14 +69,29 @@ class FunctionTool(Generic[P, R]):
         self.function = function
         self._call: Callable[..., Any] = function
         self.name = name or getattr(function, "__name__", type(function).__name__)
-        self.description = description or purpose(function.__doc__) or self.name
         self.kind: ToolKind = kind
-        self._parameters, self._context = _signature(function, scope or {})
-        self.parameters = _object_schema(self._parameters)
+        self._filled: list[Filled]
+        self._context: str | None
+        if schema is None:
+            from crow.annotations.docstring import purpose
+            from crow.tools.signature import signature_of
+
+            self.description = description or purpose(function.__doc__) or self.name
+            schema, self._filled, self._context = signature_of(function, scope or {})
+        else:
+            self.description = description or (function.__doc__ or self.name).partition("\n")[0]
+            self._filled, self._context = _filled(function, schema), "ctx"
+        self.parameters = schema
         self._title, self._locations = title, locations
         self._prepare, self._preview, self._check = prepare, preview, check
-        self._problem = Checker(self.parameters)
-        self._optional = {each.key for each in self._parameters if not each.required}
+        self._optional = {*schema["properties"]} - {*schema.get("required", ())}
+
+    @functools.cached_property
+    def _problem(self) -> Callable[[Args], str | None]:
+        """What judges arguments by the schema."""
+        from crow.tools.checker import Checker
+
+        return Checker(self.parameters)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)
@@ -150,21 +159,29 @@ class FunctionTool(Generic[P, R]):
     def _bind(self, args: Args, ctx: ToolEnvironment) -> Args:
         given = self._given(args)
         bound: Args = {}
-        for each in self._parameters:
-            if each.key in given:
-                value = given[each.key]
-                bound[each.name] = _read(each, value) if each.read else value
+        for name, key, read in self._filled:
+            if key in given:
+                bound[name] = _read(key, read, given[key]) if read else given[key]
         if self._context:
             bound[self._context] = ctx
         return bound
 
 
-def _read(parameter: _Parameter, value: Any) -> Any:
-    assert parameter.read is not None
+def _filled(function: Callable[..., Any], schema: dict[str, Any]) -> list[Filled]:
+    """What the arguments of a schema fill."""
+    code = function.__code__
+    names, nodes = code.co_varnames[1 : code.co_argcount], schema["properties"].items()
+    return [
+        (name, key, int if node["type"] == "integer" else None)  # 2.0 is one in JSON
+        for name, (key, node) in zip(names, nodes, strict=True)
+    ]
+
+
+def _read(key: str, read: Reader, value: Any) -> Any:
     try:
-        return parameter.read(value)
+        return read(value)
     except (ValueError, TypeError) as error:
-        raise ToolError(f"{parameter.key}: {error}") from error
+        raise ToolError(f"{key}: {error}") from error
 
 
 def _result(value: Any) -> ToolResult | str:
@@ -175,88 +192,6 @@ def _result(value: Any) -> ToolResult | str:
     if dataclasses.is_dataclass(value) and not isinstance(value, ToolResult | type):
         return ToolResult.of(dataclasses.asdict(value))
     return ToolResult.of(value)
-
-
-def _signature(
-    function: Callable[..., Any], scope: dict[str, Any]
-) -> tuple[list[_Parameter], str | None]:
-    """The parameters that the model fills, and the name of the one that receives the context."""
-    hints = _hints(function, scope)
-    notes = parameter_notes(function.__doc__)
-    parameters: list[_Parameter] = []
-    context: str | None = None
-    for name, parameter in inspect.signature(function).parameters.items():
-        if name == "ctx" or _is_context(hints.get(name)):
-            context = name
-        else:
-            parameters.append(_parameter(function, parameter, hints, notes))
-    return parameters, context
-
-
-def _is_context(hint: Any) -> bool:
-    return getattr(hint, "__name__", "") in _CONTEXTS and isinstance(hint, type)
-
-
-def _parameter(
-    function: Callable[..., Any],
-    parameter: inspect.Parameter,
-    hints: dict[str, Any],
-    notes: dict[str, str],
-) -> _Parameter:
-    where = f"tool {getattr(function, '__name__', function)!s}: parameter {parameter.name!r}"
-    if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-        raise TypeError(f"{where} cannot be given by name; write an ordinary parameter")
-    if parameter.name not in hints:
-        raise TypeError(f"{where} has no type; annotate it, for example {parameter.name}: str")
-    try:
-        found = shape(hints[parameter.name])
-    except TypeError as error:
-        raise TypeError(f"{where}: {error}") from error
-    schema = dict(found.schema)
-    if parameter.name in notes:
-        schema.setdefault("description", notes[parameter.name])
-    required = parameter.default is parameter.empty
-    if not required and parameter.default and isinstance(parameter.default, str | int | float):
-        schema["default"] = parameter.default
-    read = found.read or (int if schema.get("type") == "integer" else None)  # 2.0 is one in JSON
-    return _Parameter(parameter.name, found.name or parameter.name, schema, read, required)
-
-
-def _hints(function: Callable[..., Any], scope: dict[str, Any]) -> dict[str, Any]:
-    """Resolved annotations; a context may be imported for type checkers only."""
-    scope = dict(scope)
-    while True:
-        try:
-            return typing.get_type_hints(function, localns=scope, include_extras=True)
-        except NameError as error:
-            if not error.name or error.name in scope:
-                raise
-            if not _only_contexts_use(error.name, function):
-                raise TypeError(
-                    f"tool {function.__name__}: the annotation {error.name} is not known where the "
-                    "function is defined; import it outside of TYPE_CHECKING"
-                ) from error
-            scope[error.name] = type(error.name, (), {})
-
-
-def _only_contexts_use(missing: str, function: Callable[..., Any]) -> bool:
-    """True where a name that cannot be resolved stands at nothing that the model fills."""
-    if missing in _CONTEXTS:
-        return True
-    users = [name for name, note in function.__annotations__.items() if missing in str(note)]
-    return set(users) <= {"ctx", "return"}
-
-
-def _object_schema(parameters: list[_Parameter]) -> dict[str, Any]:
-    schema: dict[str, Any] = {
-        "type": "object",
-        "properties": {each.key: each.schema for each in parameters},
-        "additionalProperties": False,
-    }
-    required = [each.key for each in parameters if each.required]
-    if required:
-        schema["required"] = required
-    return hoist(schema)
 
 
 @overload

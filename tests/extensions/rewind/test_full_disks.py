@@ -15,7 +15,7 @@ import pytest
 from tests.core.conftest import Watcher
 
 from crow import Agent
-from crow.extensions.rewind.hook import RewindHook
+from crow.extensions.rewind import RewindHook
 from crow.testing import ScriptedModel, call
 
 pytestmark = pytest.mark.slow

@@ -13,6 +13,19 @@ from math import inf
 from operator import attrgetter
 from types import CodeType
 from typing import Any, TypedDict, cast
+from inspect import (
+    CO_ASYNC_GENERATOR,
+    CO_COROUTINE,
+    CO_GENERATOR,
+    CO_VARARGS,
+    CO_VARKEYWORDS,
+    iscoroutinefunction,
+)
+from itertools import count
+from math import inf
+from operator import attrgetter
+from types import CodeType, FunctionType, MethodType
+from typing import Any, cast
 
 from crow.core.errors import HookError, last_line, nearest
 from crow.core.hooks.context import Context
@@ -20,6 +33,7 @@ from crow.core.hooks.contexts import ToolContext
 from crow.core.hooks.points import COMMON, Filter, Point
 from crow.core.support.clock import BLOCKING
 from crow.core.support.parameters import KEYWORD_ONLY, VAR_POSITIONAL, parameters
+from crow.core.parameters import KEYWORD_ONLY, SAYS_MORE, VAR_POSITIONAL, parameters
 from crow.core.trace import Role
 
 NUMBERS = count(1)
@@ -28,8 +42,8 @@ NUMBERS = count(1)
 WAITING = {dis.opmap[name] for name in ("GET_AWAITABLE", "GET_AITER", "GET_ANEXT")}
 """What an async function does that needs a task and a clock, because it may take its time."""
 NUMBER = (int, float)
-CONTEXT = ["ctx"]
-WHOLE = {"wrap": ["ctx", "call_next"]}
+CONTEXT = ("ctx",)
+WHOLE = {"wrap": ("ctx", "call_next")}
 """What a hook takes that is called as it is, where that is more than the context."""
 
 
@@ -124,7 +138,7 @@ class Hook:
 
     def hang(self, point: Point, when: Filter | None) -> None:
         """Be ready to be called at a point. Raises `HookError` for what does not go together."""
-        code = _code_called(self.function)
+        code = getattr(self.function, "__code__", None) or _code_called(self.function)
         flags, steps = (0, b"") if code is None else (code.co_flags, code.co_code[::2])
         if flags & (CO_GENERATOR | CO_ASYNC_GENERATOR) and point.name != "around_llm_request":
             raise HookError(
@@ -134,7 +148,8 @@ class Hook:
             )
         if self.background or self.judge or self.thread or self.tools is not None:
             self._fit(point)
-        sources, whole = _sources(self.function, point), WHOLE.get(point.kind, CONTEXT)
+        whole = WHOLE.get(point.kind, CONTEXT)
+        sources = whole if _takes(self.function, whole) else _sources(self.function, point)
         self.call = self.function if sources == whole else _filled(self.function, sources, point)
         self.event, self.when = point.name, when
         changes = () if self.judge or self.background else point.changes
@@ -185,9 +200,19 @@ def _tool_name(ctx: Context) -> str:
     return cast(ToolContext, ctx).call.name.casefold()
 
 
-def _filled(fn: Callable[..., Any], sources: list[str], point: Point) -> Callable[..., Any]:
+def _takes(fn: Any, names: tuple[str, ...]) -> bool:
+    """True for a method that says itself that it takes just these, as most do."""
+    if fn.__class__ is not MethodType or fn.__func__.__class__ is not FunctionType:
+        return False
+    code = fn.__code__
+    is_all = not (code.co_kwonlyargcount or code.co_flags & (CO_VARARGS | CO_VARKEYWORDS))
+    says_more = fn.__defaults__ or not SAYS_MORE.isdisjoint(fn.__func__.__dict__)
+    return is_all and not says_more and code.co_varnames[1 : code.co_argcount] == names
+
+
+def _filled(fn: Callable[..., Any], sources: tuple[str, ...], point: Point) -> Callable[..., Any]:
     """A callable of a context, and at a wrap of ``call_next``, that gives ``fn`` what it names."""
-    get: Callable[[Any], Any] = attrgetter(*sources or ["agent"])
+    get: Callable[[Any], Any] = attrgetter(*sources or ("agent",))
 
     def given(ctx: Any, call_next: Any = None) -> Any:
         return fn(*[_fill(source, ctx, call_next) for source in sources])
@@ -218,7 +243,7 @@ def _at_once(function: Callable[..., Any], *given: Any) -> Any:
     raise RuntimeError("waited, though it awaits nothing")
 
 
-def _sources(fn: Callable[..., Any], point: Point) -> list[str]:
+def _sources(fn: Callable[..., Any], point: Point) -> tuple[str, ...]:
     """What fills the parameters; those with a default keep it.
 
     Raises `HookError` for one that nothing fills.
@@ -237,7 +262,7 @@ def _sources(fn: Callable[..., Any], point: Point) -> list[str]:
             raise HookError(f"{_named(fn)}: {parameter.name!r} must not be keyword-only")
         name = parameter.name
         sources.append(name if name == "ctx" else _source(fn, point, name, first=index == 0))
-    return sources
+    return tuple(sources)
 
 
 def _source(fn: Callable[..., Any], point: Point, parameter: str, *, first: bool) -> str:

@@ -23,6 +23,11 @@ from crow.core.session import Session
 from crow.core.support.clock import Waits
 from crow.core.support.validation import short
 from crow.core.tools import Call
+from crow.core.messages import Message
+from crow.core.ports import Completion
+from crow.core.session import Reply, Session
+from crow.core.tasks import DOING
+from crow.core.tools import Call, ToolResult
 from crow.core.trace import Record
 from crow.core.verdicts import Continue, Ruling
 
@@ -143,7 +148,9 @@ class HookRegistry(HookPoints):
 
     def __getitem__(self, event: str) -> Any:
         """The point of this name, whatever its kind: ``agent.hooks["TaskCreated"].fire(ctx)``."""
-        return self._lookup(event)[0]
+        point, _ = self._names.get(event) or self._agents(event)
+        hook_point = self._points.get(point.name)
+        return self._make(point) if hook_point is None else hook_point
 
     def __repr__(self) -> str:
         """How many hooks hang here, and at which events."""
@@ -168,12 +175,6 @@ class HookRegistry(HookPoints):
     def knows(self, event: str) -> bool:
         """True for a name of a point that is defined here, or on the session's agent."""
         return event in self._names or (self.agent is not None and self.agent.knows(event))
-
-    def _lookup(self, event: str) -> tuple[HookPoint[Any, Any], Filter | None]:
-        """The point that a name stands for, and for which contexts it fires under that."""
-        point, when = self._names.get(event) or self._agents(event)
-        hook_point = self._points.get(point.name)
-        return self._make(point) if hook_point is None else hook_point, when
 
     def _agents(self, event: str) -> tuple[Point, Filter | None]:
         """What a name stands for on the session's agent."""
@@ -245,8 +246,11 @@ class HookRegistry(HookPoints):
             logger.info("%s waits for the extension %s", event, self.announced()[event])
             self._waiting.append(hook)
             return hook
-        hook_point, when = self._lookup(event)
-        hook.hang(hook_point.point, when)
+        point, when = self._names.get(event) or self._agents(event)
+        hook_point = self._points.get(point.name)
+        if hook_point is None:
+            hook_point = self._make(point)
+        hook.hang(point, when)
         for other in hook_point.entries:
             if other.function == hook.function and other.when in (hook.when, None):
                 return other
@@ -313,9 +317,10 @@ class HookRegistry(HookPoints):
         """The extension that hangs something now: a method of its own, or from its own code."""
         if self.owner is not None:
             return self.owner
-        thing, now = getattr(fn, "__self__", None), doing()
-        if thing is None and now is None:
+        thing = getattr(fn, "__self__", None)
+        if thing is None and DOING.get() is None:
             return None
+        now = doing()
         known = [*self.owners, *(self.agent.owners if self.agent else ())]
         if now is not None:
             known += [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
-from functools import cache, partial
+from functools import cache
 from itertools import repeat
 from operator import attrgetter
 from threading import RLock
@@ -63,24 +63,75 @@ def _slotted(cls: type[Any], methods: Mapping[str, Any], *, frozen: bool) -> Any
     own["__slots__"] = [*slots]
     made: Any = cast(Any, type(cls))(cls.__name__, cls.__bases__, own)
     made.__qualname__ = cls.__qualname__
-    made.__init__ = _Later(_make_init, made, given, frozen)
-    made.__dataclass_fields__ = _Later(_show_shape, made, cls, frozen)
+    made.__init__ = _Init((made, given, frozen))
+    made.__dataclass_fields__ = _Shape((made, cls, frozen))
     return made
 
 
-class _Later(partial[Any]):
-    """Stands for an attribute of a class until somebody asks: it makes it, and gives its name."""
+class _Init(tuple[Any, ...]):
+    """Stands for the ``__init__`` of a class until somebody asks for it, and makes it then.
+
+    What the class itself gives its fields goes past its ``__setattr__``, which looks at others'
+    values.
+    """
+
+    __slots__ = ()
 
     def __get__(self, instance: object, owner: type[Any] | None = None) -> Any:
-        cls: Any = self.args[0]
-        made: Any = cls.__dict__[self()]
-        return made.__get__(instance, owner) if callable(made) else made
+        cls, given, frozen = self
+        names: dict[str, Any] = {"_set": object.__setattr__}
+        looks, put = "__setattr__" in vars(cls) and not frozen, "_set(self, {0!r}, {1})"
+        put_theirs = put if frozen else "self.{0} = {1}"
+        args, lines = ["self"], list[str]()
+        for name, each in given.items():
+            own, default = name, f"_{name}"
+            is_field = isinstance(each, FIELD)
+            if is_field and each.default_factory is not MISSING:
+                names[default], names[f"_make_{name}"] = MISSING, each.default_factory
+                own = f"_make_{name}()"
+            elif (known := each.default if is_field else each) is not MISSING:
+                names[default] = known
+            args.append(f"{name}={default}" if default in names else name)
+            line = put_theirs.format(name, name)
+            if default in names and (looks or own != name):
+                lines.append(f"if {name} is {default}: {put.format(name, own)}")
+                line = f"else: {line}"
+            lines.append(line)
+        if hasattr(cls, "__post_init__"):
+            lines.append("self.__post_init__()")
+        body = "\n ".join(lines or ["pass"])
+        exec(f"def __init__({', '.join(args)}):\n {body}", names)  # noqa: S102 - as dataclass does
+        made = names["__init__"]
+        made.__qualname__ = f"{cls.__qualname__}.__init__"
+        types: dict[str, Any] = {}
+        for base in cast("tuple[type, ...]", cls.__mro__)[::-1]:
+            types |= vars(base).get("__annotations__", {})
+        for name in types.keys() - given.keys():
+            del types[name]
+        made.__annotations__ = {**types, "return": None}
+        cls.__init__ = made
+        return made.__get__(instance, owner)
 
 
-def _show_shape(made: Any, cls: type[Any], frozen: bool) -> str:
-    made.__dataclass_fields__ = _shape(cls, frozen)
-    made.__dataclass_params__ = vars(cls)["__dataclass_params__"]
-    return "__dataclass_fields__"
+class _Shape(tuple[Any, ...]):
+    """Stands for what `dataclasses` knows of a class until somebody asks for it."""
+
+    __slots__ = ()
+
+    def __get__(self, instance: object, owner: type[Any] | None = None) -> dict[str, Field[Any]]:
+        made, cls, frozen = self
+        made.__dataclass_fields__ = _shape(cls, frozen)
+        made.__dataclass_params__ = vars(cls)["__dataclass_params__"]
+        return made.__dataclass_fields__
+
+
+def is_frozen(cls: type[Any]) -> bool:
+    """True for a data class that is frozen; nothing of it has to be made for that."""
+    shape: Any = vars(cls).get("__dataclass_fields__")
+    if isinstance(shape, _Shape):
+        return shape[2]
+    params = getattr(cls, "__dataclass_params__", None)
+    return params is not None and params.frozen
 
 
 def _shape(cls: type[Any], frozen: bool) -> dict[str, Field[Any]]:
@@ -100,45 +151,6 @@ def _found_shape(cls: type[Any], frozen: bool) -> dict[str, Field[Any]]:
         made: Any = dataclass(init=False, repr=False, eq=False, frozen=below)(cls)
         made.__dataclass_params__.frozen = frozen  # what `dataclass` asks of the bases of a class
     return vars(cls)["__dataclass_fields__"]
-
-
-def _make_init(cls: Any, given: Mapping[str, Any], frozen: bool) -> str:
-    """Give it the ``__init__`` of a class with these fields.
-
-    What the class itself gives them goes past its ``__setattr__``, which looks at others' values.
-    """
-    names: dict[str, Any] = {"_set": object.__setattr__}
-    looks, put = "__setattr__" in vars(cls) and not frozen, "_set(self, {0!r}, {1})"
-    put_theirs = put if frozen else "self.{0} = {1}"
-    args, lines = ["self"], list[str]()
-    for name, each in given.items():
-        own, default = name, f"_{name}"
-        is_field = isinstance(each, FIELD)
-        if is_field and each.default_factory is not MISSING:
-            names[default], names[f"_make_{name}"] = MISSING, each.default_factory
-            own = f"_make_{name}()"
-        elif (known := each.default if is_field else each) is not MISSING:
-            names[default] = known
-        args.append(f"{name}={default}" if default in names else name)
-        line = put_theirs.format(name, name)
-        if default in names and (looks or own != name):
-            lines.append(f"if {name} is {default}: {put.format(name, own)}")
-            line = f"else: {line}"
-        lines.append(line)
-    if hasattr(cls, "__post_init__"):
-        lines.append("self.__post_init__()")
-    body = "\n ".join(lines or ["pass"])
-    exec(f"def __init__({', '.join(args)}):\n {body}", names)  # noqa: S102 - as dataclass does
-    made = names["__init__"]
-    made.__qualname__ = f"{cls.__qualname__}.__init__"
-    types: dict[str, Any] = {}
-    for base in cast("tuple[type, ...]", cls.__mro__)[::-1]:
-        types |= vars(base).get("__annotations__", {})
-    for name in types.keys() - given.keys():
-        del types[name]
-    made.__annotations__ = {**types, "return": None}
-    cls.__init__ = made
-    return "__init__"
 
 
 @cache
@@ -294,7 +306,7 @@ def kept(value: V) -> V:
     if isinstance(value, dict):
         items = {**cast("dict[Any, Any]", value)}
         for key, each in items.items():
-            if isinstance(each, dict | list):
+            if isinstance(each, dict | list) and type(cast(Any, each)) is not KeptDict:
                 items[key] = kept(cast(Any, each))
         return cast(V, KeptDict(items))
     if isinstance(value, list):

@@ -22,6 +22,7 @@ from typing import (
 )
 
 from crow.core.support.frozen import KeptDict
+from crow.core.frozen import KeptDict, is_frozen
 
 Fits = Callable[[Any], bool]
 V = TypeVar("V")
@@ -181,19 +182,18 @@ def fits(shape: Any) -> Fits:
         return lambda value: all(hasattr(value, name) for name in members)
     if is_typeddict(shape):
         return _typed_dict(shape)
-    if dataclasses.is_dataclass(shape) and getattr(shape, "__dataclass_params__").frozen:  # noqa: B009
+    if is_frozen(shape):
         return _dataclass(shape)
     if shape is float:
         return lambda value: isinstance(value, int | float)
-    return lambda value: isinstance(value, cast(type, shape))
+    return lambda value: isinstance(value, shape)
 
 
 def _generic(origin: Any, inner: tuple[Any, ...]) -> Fits:
     if origin is Literal:
         return lambda value: isinstance(value, str) and value in inner
     if origin in (Union, types.UnionType):
-        anything = [fits(each) for each in inner]
-        return lambda value: any(one(value) for one in anything)
+        return lambda value: any(fits(each)(value) for each in inner)
     if origin is dict or origin is Mapping:
         key, each = map(fits, inner)
         return lambda value: (
@@ -207,10 +207,11 @@ def _generic(origin: Any, inner: tuple[Any, ...]) -> Fits:
 
 
 def _list(wanted: Any, shape: Any) -> Fits:
-    item = fits(shape)
-
     def all_fit(value: Any) -> bool:
-        return isinstance(value, wanted) and all(map(item, _unknown(value, shape)))
+        if not isinstance(value, wanted):
+            return False
+        unknown = _unknown(cast("list[Any]", value), shape)
+        return not unknown or all(map(fits(shape), unknown))
 
     return all_fit
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from crow.project import Brought, FrontMatter
 
 DESCRIPTION = 100
-SUFFIX = ".md"
 NAME = r"[\w.-]+(:[\w.-]+)*"
 _PIECE = (
     r"(?ms)^```!\s*\n(?P<block>.*?)^```[ \t]*$"
@@ -30,7 +28,6 @@ _ARGUMENT = (
 _GIVEN = r"([A-Za-z_]\w*)=(.*)"
 
 Scope = Literal["project", "user", "plugin"]
-Stamp = tuple[str, int, int]
 
 
 @frozen
@@ -162,10 +159,15 @@ class Recipes:
     problems: list[str] = field(default_factory=list[str])
 
     def read(
-        self, folder: Path, scope: Scope, plugin: Plugin | None = None, another: str = ""
+        self,
+        files: Iterable[Path],
+        folder: Path,
+        scope: Scope,
+        plugin: Plugin | None = None,
+        another: str = "",
     ) -> None:
-        """Add the commands of a folder; of one name the first one counts."""
-        for path in files(folder):
+        """Add the commands in the files of a folder; of one name the first one counts."""
+        for path in files:
             try:
                 recipe, fault = read(path, folder, scope, plugin, another)
             except (CrowError, OSError, ValueError, RecursionError) as error:
@@ -174,31 +176,6 @@ class Recipes:
             self.named.setdefault(recipe.name, recipe)
             if fault and plugin is None and not another:
                 self.problems.append(f"{path}: {fault}, so it counts for nothing")
-
-
-def files(folder: Path) -> Iterator[Path]:
-    """The Markdown files in a folder and the ones below it; links to folders are not followed.
-
-    A file stands for itself.
-    """
-    if folder.suffix == SUFFIX and folder.is_file():
-        yield folder
-    for place, folders, names in os.walk(folder):
-        folders.sort()
-        yield from (Path(place, name) for name in sorted(names) if name.endswith(SUFFIX))
-
-
-def stamps(folders: Iterable[Path]) -> list[Stamp]:
-    """What tells whether a file came, went or changed."""
-    found: list[Stamp] = []
-    for folder in folders:
-        for path in files(folder):
-            try:
-                status = path.stat()
-            except OSError:
-                continue
-            found.append((str(path), status.st_mtime_ns, status.st_size))
-    return found
 
 
 def recipe_of(brought: Brought) -> Recipe:

@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 from urllib.parse import urlsplit
 
 from crow import CrowError, frozen
-from crow.keys import CLIENT_SERVERS
 
 if TYPE_CHECKING:
-    from crow import Agent, Session
     from crow.extensions.mcp.auth.options import OAuth
 
 Transport = Literal["stdio", "http", "sse", "client", "process"]
@@ -288,26 +286,3 @@ def _one(
         return
     if found is not None:
         yield found
-
-
-def wanted_in(session: Session) -> tuple[object, Mapping[str, object]]:
-    """What a session's client names, and what an agent lends it."""
-    return (_named(session), _lent(session))
-
-
-def _named(session: Session) -> object:
-    """The servers that the client names; they may hold secrets and are never stored."""
-    cache, asked = session.cache, session.options.pop("mcp_servers", None)
-    if asked is not None or CLIENT_SERVERS not in cache:
-        cache[CLIENT_SERVERS] = asked or getattr(session.client, "mcp_servers", None)
-    return cache[CLIENT_SERVERS]
-
-
-def _lent(session: Session) -> dict[str, object]:
-    """The servers that extensions bring along, by name."""
-    extensions = cast("Agent", session.agent).extensions_of(session).values()
-    lent: dict[str, object] = {}
-    for extension in extensions:
-        if servers := getattr(extension, "mcp_servers", None):
-            lent.update(servers)
-    return lent

@@ -1,10 +1,11 @@
-"""Limits on a server: how long it may take, and how much it may send."""
+"""Limits on a server, and what settings say of them: how long it may take, how much it may send."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
 
-from crow import frozen
+from crow import Arg, frozen
 
 MEBIBYTE = 1024 * 1024
 MESSAGE = 8 * MEBIBYTE
@@ -32,3 +33,25 @@ class Limits:
     close: float = 1.0
     backoff: float = 0.25
     log_level: LogLevel = "info"
+
+
+@frozen
+class McpOptions:
+    """What settings say of MCP servers, beside `mcpServers`."""
+
+    servers: Mapping[str, Mapping[str, Any]] | None = None
+    """Servers by name; the same as ``mcpServers``."""
+    connect_timeout: Annotated[float, Arg(above=0)] = 60.0
+    """Seconds for connecting."""
+    call_timeout: Annotated[float, Arg(above=0)] = 300.0
+    """Seconds that a call may be silent."""
+    wait: Annotated[float | None, Arg(minimum=0)] = None
+    """Seconds that the first request waits: 3 without it, in ``crow run`` until each is there."""
+    close_timeout: Annotated[float, Arg(minimum=0)] = 1.0
+    """Seconds that a server has for ending by itself."""
+    log_level: LogLevel = "info"
+    """From which level on servers are to log; `/mcp log NAME` shows what one has logged."""
+    only: Sequence[str] | None = None
+    """Servers by name beside which there are to be no others, wherever they are described."""
+    off: Sequence[str] = ()
+    """Servers of a project's ``.mcp.json`` that are not to be used."""

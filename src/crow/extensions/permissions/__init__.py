@@ -12,11 +12,9 @@ if TYPE_CHECKING:
     from crow.extensions.permissions.check import check_case, check_lines, parse_call
     from crow.extensions.permissions.decision import Decision
     from crow.extensions.permissions.hook import PermissionsHook
-    from crow.extensions.permissions.limits import Limits
-    from crow.extensions.permissions.mode import MODES, Mode
     from crow.extensions.permissions.paths.disk import Disk, LocalDisk
     from crow.extensions.permissions.permissions import Permissions
-    from crow.extensions.permissions.rule_text import RuleText
+    from crow.extensions.permissions.settings import MODES, Limits, Mode, RuleText
 
 __all__ = [
     "MODES",
@@ -34,15 +32,15 @@ __all__ = [
 ]
 
 _HOMES = {
-    "MODES": "mode",
+    "MODES": "settings",
     "Decision": "decision",
     "Disk": "paths.disk",
-    "Limits": "limits",
+    "Limits": "settings",
     "LocalDisk": "paths.disk",
-    "Mode": "mode",
+    "Mode": "settings",
     "Permissions": "permissions",
     "PermissionsHook": "hook",
-    "RuleText": "rule_text",
+    "RuleText": "settings",
     "check_case": "check",
     "check_lines": "check",
     "parse_call": "check",

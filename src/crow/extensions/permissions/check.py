@@ -15,8 +15,8 @@ from typing import Any, cast
 from crow.extensions.permissions.decision import Decision
 from crow.extensions.permissions.paths.disk import LocalDisk
 from crow.extensions.permissions.permissions import Permissions
-from crow.extensions.permissions.rule_text import RuleText
 from crow.extensions.permissions.rules.rule import SHAPE, tool_name
+from crow.extensions.permissions.settings import RuleText
 from crow.extensions.permissions.shell.shfmt import SecondOpinion
 
 Json = dict[str, Any]

@@ -25,15 +25,14 @@ from crow import (
     hook,
 )
 from crow.events import ALLOW_ONCE, REJECT_ONCE, ConfigChanged, Notice, Option
-from crow.extensions.permissions.limits import NO_LIMITS, Limits
-from crow.extensions.permissions.mode import MODES, OFFERED, QUIET
+from crow.extensions.permissions.settings import MODES, NO_LIMITS, OFFERED, QUIET, Limits
 from crow.keys import GIVEN_MODE, MAY_READ, SANDBOX, UNASKED
 
 if TYPE_CHECKING:
     from crow import Agent, ProjectSettings, Session
     from crow.extensions.permissions.decision import Decision
     from crow.extensions.permissions.permissions import Permissions
-    from crow.extensions.permissions.rule_text import RuleText
+    from crow.extensions.permissions.settings import RuleText
 
 Behaviour = Literal["allow", "ask", "deny"]
 Save = Callable[[str, Behaviour], "Awaitable[None] | None"]
@@ -107,7 +106,7 @@ class PermissionsHook:
     @classmethod
     def options_from(cls, settings: ProjectSettings, own: Mapping[str, Any]) -> dict[str, Any]:
         """The options, with the rules of all settings."""
-        from crow.extensions.permissions.rule_text import RuleText
+        from crow.extensions.permissions.settings import RuleText
 
         rules = settings.rules
         limits = Limits(
@@ -206,7 +205,7 @@ class PermissionsHook:
 
     def sources_of(self, rule: str | None) -> tuple[str, ...]:
         """The settings files in which a rule stands."""
-        from crow.extensions.permissions.rule_text import RuleText
+        from crow.extensions.permissions.settings import RuleText
 
         given = (each for name in ("deny", "ask", "allow") for each in self.written(name))
         written = (RuleText(each) if isinstance(each, str) else each for each in given)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from crow import Allow, Answer, Ask, CommandContext, Deny, Session, frozen
-from crow.extensions.permissions.rule_text import RuleText
+from crow.extensions.permissions.settings import RuleText
 
 if TYPE_CHECKING:
     from crow import Record

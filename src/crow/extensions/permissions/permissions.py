@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from crow.extensions.permissions.confinement import Confinement
 from crow.extensions.permissions.decision import Decision, of_finding, strictness, worst_of
-from crow.extensions.permissions.limits import NO_LIMITS, Limits
-from crow.extensions.permissions.mode import MODES, QUIET, Mode, unknown_mode
 from crow.extensions.permissions.paths.arguments import (
     SEARCHERS,
     named_directories,
@@ -21,7 +19,6 @@ from crow.extensions.permissions.paths.arguments import (
 from crow.extensions.permissions.paths.disk import Disk, LocalDisk, place
 from crow.extensions.permissions.paths.files import Files, Finding
 from crow.extensions.permissions.programs.lookup import Lookup
-from crow.extensions.permissions.rule_text import RuleText
 from crow.extensions.permissions.rules.domain import host_of, possible_hosts
 from crow.extensions.permissions.rules.name import means, name_of
 from crow.extensions.permissions.rules.rule import (
@@ -32,6 +29,15 @@ from crow.extensions.permissions.rules.rule import (
     limits_commands,
     parse_rules,
     tool_name,
+)
+from crow.extensions.permissions.settings import (
+    MODES,
+    NO_LIMITS,
+    QUIET,
+    Limits,
+    Mode,
+    RuleText,
+    unknown_mode,
 )
 
 if TYPE_CHECKING:

@@ -337,11 +337,11 @@ def file_system(path: Path, mounts: Path = Path("/proc/mounts")) -> str:
         lines = mounts.read_text(errors="replace").splitlines()
     except OSError:
         return ""
-    best, kind = "", ""
+    real, best, kind = path.resolve(), "", ""
     for line in lines:
         _, point, sort, *_ = line.split(" ")
         point = point.replace("\\040", " ")
-        if path.resolve().is_relative_to(point) and len(point) >= len(best):
+        if len(point) >= len(best) and real.is_relative_to(point):
             best, kind = point, sort
     return kind
 

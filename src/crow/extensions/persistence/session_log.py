@@ -73,7 +73,7 @@ class Timer:
             due[1].cancel()
 
 
-@dataclass(slots=True, eq=False, weakref_slot=True)
+@dataclass(slots=True, eq=False, repr=False, weakref_slot=True)
 class SessionLog:
     """The page of one session.
 

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import os
 import re
-import uuid
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -281,7 +280,7 @@ class SessionStore:
         With ``before`` it ends at that point of its `tree`, and counts its usage from there on.
         Raises `SessionError` where there is none of that id.
         """
-        new_id = uuid.uuid4().hex
+        new_id = os.urandom(16).hex()
         if self._place.exists():
             tail = await asyncio.to_thread(self._place.tail, session_id)
             copy = partial(

@@ -74,7 +74,7 @@ def _confining(wanted: str | None) -> Backend:
 
 def _settings(options: argparse.Namespace, out: Output) -> SandboxSettings:
     """What settings, environment and options say of the sandbox in this project."""
-    from crow.extensions.sandbox.hook import SandboxHook
+    from crow.extensions.sandbox import SandboxHook
 
     used = load_agent(options, out).extensions.values()
     hook = next((each for each in used if isinstance(each, SandboxHook)), None)

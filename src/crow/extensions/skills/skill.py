@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 Scope = Literal["project", "user", "installed", "plugin"]
 
-FILE = "SKILL.md"
 LONGEST_NAME = 64
 LONGEST_DESCRIPTION = 1024
 LONGEST_COMPATIBILITY = 500
@@ -70,6 +69,12 @@ class Skill:
         """Further names of a plugin's skill: with the plugin's name and alone."""
         whole = self.plugin.called(self.title) if self.plugin and self.title else ""
         return (whole, self.title) if whole else ()
+
+    @property
+    def line(self) -> str:
+        """All that a model is told of it."""
+        needs = f" Needs: {self.compatibility}" if self.compatibility else ""
+        return f"- {self.name}: {self.description}{needs} ({self.path})"
 
     @property
     def folder(self) -> Path:
@@ -144,7 +149,7 @@ def instructions(skill: Skill, args: str, values: Mapping[str, str]) -> str:
     words = args.split()
     body = re.sub(_ARGUMENT, lambda m: _nth(words, int(m[1])) if m[1] else args, body)
     parts = [f'<skill name="{skill.name}" folder="{skill.folder}">\n{body}\n</skill>']
-    if files := list(_files(skill.folder)):
+    if files := list(_files(skill)):
         shown = ", ".join(files[:FILES_SHOWN])
         more = " and more" if len(files) > FILES_SHOWN else ""
         parts.append(
@@ -247,15 +252,15 @@ def _words(value: object) -> Iterator[str]:
         yield from filter(None, (word.strip().casefold() for word in _line(value).split(",")))
 
 
-def _files(folder: Path) -> Iterator[str]:
+def _files(skill: Skill) -> Iterator[str]:
     """The files beside SKILL.md, relative, one more than are shown at most."""
     count = 0
-    for parent, folders, names in os.walk(folder):
+    for parent, folders, names in os.walk(skill.folder):
         folders[:] = sorted(f for f in folders if not f.startswith(".") and f != "__pycache__")
         for name in sorted(names):
             path = Path(parent, name)
-            if not name.startswith(".") and path != folder / FILE:
+            if not name.startswith(".") and path != skill.path:
                 count += 1
-                yield str(path.relative_to(folder))
+                yield str(path.relative_to(skill.folder))
             if count > FILES_SHOWN:
                 return

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import socket
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from ipaddress import (
     IPv4Address,
@@ -29,13 +27,6 @@ METADATA = frozenset(map(IPv4Address, ("168.63.129.16", "192.0.0.192")))
 
 class AddressError(CrowError):
     """A name leads nowhere, or where a fetch must not go."""
-
-
-async def look_up(host: str, port: int) -> list[str]:
-    """The addresses of a host, as the system's resolver gives them. Raises ``OSError``."""
-    loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
 
 
 async def addresses(

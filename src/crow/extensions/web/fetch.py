@@ -19,7 +19,6 @@ from crow.extensions.web.address import (
     Resolve,
     addresses,
     demand_public,
-    look_up,
     spelled_out,
 )
 
@@ -65,8 +64,8 @@ class Page:
 class Fetcher:
     """Fetches pages: ``limit`` in bytes, ``timeout`` in seconds for all of it together."""
 
-    allowed: tuple[Network, ...] = ()
-    resolve: Resolve = look_up
+    allowed: tuple[Network, ...]
+    resolve: Resolve
     limit: int = 5_000_000
     timeout: float = 30.0
     headers: Mapping[str, str] = field(default_factory=lambda: HEADERS)

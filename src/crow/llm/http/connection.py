@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from crow.core.errors import ModelError
-from crow.llm.http.pace import Pace
+from crow.llm.http.reply_reader import Pace
 from crow.llm.http.retry import Begun, NotListeningError, Timeouts, UnreachableError
 
 LINGER = 1.0

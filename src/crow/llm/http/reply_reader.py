@@ -1,15 +1,48 @@
-"""A response's body, read into a reply until nothing more has to be read."""
+"""A response's body, read into a reply until nothing more has to be read, at a pace."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING
 
 from crow.core.errors import ModelError
 from crow.core.ports.llm import Delta
 from crow.llm.http.pace import SHARE, Pace
+from crow.core.ports import Delta
 from crow.llm.http.retry import Clock
 from crow.llm.http.stream import EventStream
-from crow.llm.http.wire import WireReply
+
+if TYPE_CHECKING:
+    from crow.llm.http.wire import WireReply
+
+SHARE = 8 * 1024
+"""Bytes: some 50 pieces, a millisecond or two."""
+
+
+class Pace:
+    """Lets answers that come faster than they can be worked on go on in turns of the loop.
+
+    All that ask one endpoint share one, so that many of them take no longer a turn than one does.
+    """
+
+    __slots__ = ("_said", "_turn")
+
+    def __init__(self) -> None:
+        self._said = 0
+        self._turn = asyncio.Lock()
+
+    def is_up(self, size: int) -> bool:
+        """True where so many bytes more are too many for now: `turn` is to be awaited first."""
+        self._said += size
+        return self._said > SHARE
+
+    async def turn(self, size: int) -> None:
+        """Wait for a turn of the loop in which nobody else goes on who had to wait."""
+        async with self._turn:
+            await asyncio.sleep(0)
+        self._said = size
+
 
 PING = "ping"
 """The type of an event by which an endpoint says that its model is still at work."""

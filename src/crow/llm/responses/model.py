@@ -15,7 +15,7 @@ from crow.llm.http import HttpModel, Options
 from crow.llm.http.assembly import Assembly
 from crow.llm.http.encoding import CACHE_BYTES, Encoder, Piece, encode_clean
 from crow.llm.http.request_format import RequestFormat, said_in
-from crow.llm.models.info import UNKNOWN, ModelInfo
+from crow.llm.models import UNKNOWN, ModelInfo
 from crow.llm.responses.items import WIRE
 from crow.llm.responses.params import REASONING, in_words_of_responses, tools_of
 from crow.llm.responses.reply import ResponsesReply

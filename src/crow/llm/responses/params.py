@@ -8,7 +8,7 @@ from typing import Any
 from crow.core.messages import ToolSpec
 from crow.llm.http.request_format import RequestFormat
 from crow.llm.http.text import is_object
-from crow.llm.models.info import ModelInfo
+from crow.llm.models import ModelInfo
 
 REASONING = "reasoning.summary"
 LIMITS = ("max_completion_tokens", "max_tokens")

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal
 
 from crow import frozen
-from crow.extensions.permissions.limits import NO_LIMITS, Limits
 from crow.extensions.permissions.paths.disk import Disk, ResolvedPath, inside, place
 from crow.extensions.permissions.paths.protected import INSTALLED, is_protected, is_started
 from crow.extensions.permissions.programs.lookup import Lookup
 from crow.extensions.permissions.rules.pattern import CHILD
 from crow.extensions.permissions.rules.rule import EDITORS, READERS, PermissionRule
+from crow.extensions.permissions.settings import NO_LIMITS, Limits
 
 Kind = Literal["deny", "ask", "guard", "allow", "none"]
 SEARCHERS = frozenset({"Glob", "Grep", "LS"})

@@ -9,10 +9,10 @@ from difflib import get_close_matches
 from typing import Any, Literal
 
 from crow import frozen
-from crow.extensions.permissions.rule_text import RuleText
 from crow.extensions.permissions.rules.command import CommandPattern
 from crow.extensions.permissions.rules.domain import domain_expression
 from crow.extensions.permissions.rules.pattern import PathPattern
+from crow.extensions.permissions.settings import RuleText
 from crow.tools import ToolName
 
 Behaviour = Literal["allow", "ask", "deny"]

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from crow import frozen
 from crow.extensions.permissions.decision import Decision
-from crow.extensions.permissions.mode import Mode
 from crow.extensions.permissions.paths.files import Files, Finding
 from crow.extensions.permissions.rules.rule import PermissionRule, limits_commands
+from crow.extensions.permissions.settings import Mode
 from crow.extensions.permissions.shell.characters import fault, visible
 from crow.extensions.permissions.shell.judge import ShellJudge
 from crow.extensions.permissions.shell.report import Report

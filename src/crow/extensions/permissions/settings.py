@@ -1,8 +1,10 @@
-"""The modes that permissions can be judged in, and the tools that need no question in any."""
+"""Settings of permissions: rules as they are written, the modes, limits on all calls."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
+
+from crow import frozen
 
 Mode = Literal["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"]
 MODES: dict[str, Mode] = {
@@ -24,6 +26,33 @@ QUIET = frozenset(
     {"TodoWrite", "Agent", "TaskStop", "BashOutput", "TaskOutput", "StructuredOutput"}
     | {"ToolSearch"}
 )
+
+
+class RuleText(NamedTuple):
+    """A rule as it was written: ``source`` names the settings, ``root`` is what ``/`` means."""
+
+    text: str
+    source: str = "session"
+    root: str | None = None
+
+
+@frozen
+class Limits:
+    """``never_asks``: where a question would be asked, the call is denied.
+
+    ``blocks_reads`` and ``blocks_writes`` deny what is outside of the working directories, of
+    which ``excluded`` are no part: directories, relative ones below each of them. ``no_bypass``
+    takes sessions out of the mode bypassPermissions.
+    """
+
+    never_asks: bool = False
+    blocks_reads: bool = False
+    blocks_writes: bool = False
+    excluded: tuple[str, ...] = ()
+    no_bypass: bool = False
+
+
+NO_LIMITS = Limits()
 
 
 def unknown_mode(name: str) -> str:

@@ -15,8 +15,6 @@ from typing import Any
 from crow.core.messages import Message, user
 from crow.core.ports.llm import Delta, Request
 from crow.core.support.frozen import kept
-from crow.llm.http.assembly import Assembly
-from crow.core.ports import Delta, Request
 from crow.llm.http.assembly import Assembly, Shown
 from crow.llm.http.request_format import RequestFormat
 from crow.llm.http.stream import EventStream

@@ -9,9 +9,6 @@ from tests.firings.doors import Fired, Firings
 from tests.firings.reasons import EVERYWHERE, REASONS
 
 from crow.core.hooks.points import POINTS, Point
-from crow.extensions.commands.directories import DIRECTORY_ADDED
-from crow.core.hooks.agent_hook import POINTS
-from crow.core.hooks.points import Point
 from crow.extensions.commands.builtin import DIRECTORY_ADDED
 from crow.extensions.file_watcher import POINT as FILE_CHANGED
 from crow.extensions.instructions import POINT as INSTRUCTIONS_LOADED

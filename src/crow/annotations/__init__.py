@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 
 
 @frozen

@@ -13,10 +13,8 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from crow.annotations.arg import Arg
-from crow.core.support.frozen import frozen
 from crow.annotations import Arg
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 
 JSONSchema = dict[str, Any]
 Reader = Callable[[Any], Any]

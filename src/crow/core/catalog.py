@@ -16,11 +16,10 @@ from collections.abc import (
 from typing import TYPE_CHECKING, Any, Generic, TypeGuard, TypeVar, cast
 
 from crow.core.errors import ExtensionError, with_place
-from crow.core.frozen import KeptDict, frozen, kept
 from crow.core.hooks.hook import Owner
 from crow.core.messages import ToolSpec
 from crow.core.ports.tool import Tool
-from crow.core.support.frozen import frozen, kept
+from crow.core.support.frozen import KeptDict, frozen, kept
 
 if TYPE_CHECKING:
     from crow.core.hooks.contexts import CommandContext

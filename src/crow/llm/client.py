@@ -12,8 +12,6 @@ from typing import Any
 from crow.core.errors import ModelError
 from crow.core.messages import Message
 from crow.core.ports.llm import Completion, Delta, Request
-from crow.llm.chat.completions import ChatWire
-from crow.core.ports import Completion, Delta, Request
 from crow.llm.chat import ChatWire
 from crow.llm.chat.reply import ChatReply
 from crow.llm.chat.serialization import messages_for

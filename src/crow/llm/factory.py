@@ -9,10 +9,6 @@ from typing import Any
 
 from crow.core.ports.llm import LLM
 from crow.core.support.frozen import frozen
-from crow.llm.models import ModelInfo, Prices, model_info
-from crow.llm.models.info import words_of
-from crow.core.frozen import frozen
-from crow.core.ports import LLM
 from crow.llm.models import ModelInfo, Prices, model_info, words_of
 from crow.llm.presets import PRESETS, Preset
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 from crow.project.files import stamp
 from crow.project.trust import is_trusted, project_of, state_file
 from crow.settings.effective import settings_of

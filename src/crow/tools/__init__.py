@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from crow._lazy import lazy
 
 if TYPE_CHECKING:
-    from crow.core.ports.tool import Tool, ToolEnvironment
     from crow.annotations import Arg as Arg
     from crow.core.tools import Diff as Diff
     from crow.core.tools import Location as Location

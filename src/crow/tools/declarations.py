@@ -6,16 +6,14 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
-from crow.annotations.arg import Arg
 from crow.core.ports.tool import ToolEnvironment
+from crow.core.support.frozen import kept
 from crow.core.tools import ToolResult
-from crow.tools.function import Preview, tool
-from crow.core.frozen import kept
 from crow.tools.function import FunctionTool, Preview
 from crow.tools.paths import file_location, with_absolute_path, wrong_path
 
 if TYPE_CHECKING:
-    from crow.core.ports import Tool, ToolEnvironment
+    from crow.core.ports.tool import Tool, ToolEnvironment
     from crow.core.tools import ToolResult
 
 P = ParamSpec("P")

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overlo
 
 from crow.core.errors import nearest
 from crow.core.ports.tool import ToolEnvironment
-from crow.core.support.frozen import frozen
-from crow.core.ports import ToolEnvironment
 from crow.core.tools import Location, ToolKind, ToolResult
 from crow.tools.errors import ToolError
 

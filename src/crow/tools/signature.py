@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from crow.annotations.docstring import parameter_notes
 from crow.annotations.schema import Reader, hoist, shape
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 
 Filled: TypeAlias = "tuple[str, str, Reader | None]"
 """A parameter of a function, the argument that fills it, and what makes a Python value of that."""

@@ -7,12 +7,6 @@ import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR, iscoroutinefunction
-from itertools import count
-from math import inf
-from operator import attrgetter
-from types import CodeType
-from typing import Any, TypedDict, cast
 from inspect import (
     CO_ASYNC_GENERATOR,
     CO_COROUTINE,
@@ -25,15 +19,14 @@ from itertools import count
 from math import inf
 from operator import attrgetter
 from types import CodeType, FunctionType, MethodType
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 from crow.core.errors import HookError, last_line, nearest
 from crow.core.hooks.context import Context
 from crow.core.hooks.contexts import ToolContext
 from crow.core.hooks.points import COMMON, Filter, Point
 from crow.core.support.clock import BLOCKING
-from crow.core.support.parameters import KEYWORD_ONLY, VAR_POSITIONAL, parameters
-from crow.core.parameters import KEYWORD_ONLY, SAYS_MORE, VAR_POSITIONAL, parameters
+from crow.core.support.parameters import KEYWORD_ONLY, SAYS_MORE, VAR_POSITIONAL, parameters
 from crow.core.trace import Role
 
 NUMBERS = count(1)

@@ -21,13 +21,9 @@ from crow.core.hooks.wraps import ToolWrap, Wrap
 from crow.core.hooks.wraps.request import RequestWrap
 from crow.core.session import Session
 from crow.core.support.clock import Waits
+from crow.core.support.tasks import DOING
 from crow.core.support.validation import short
 from crow.core.tools import Call
-from crow.core.messages import Message
-from crow.core.ports import Completion
-from crow.core.session import Reply, Session
-from crow.core.tasks import DOING
-from crow.core.tools import Call, ToolResult
 from crow.core.trace import Record
 from crow.core.verdicts import Continue, Ruling
 

@@ -21,8 +21,7 @@ from typing import (
     is_typeddict,
 )
 
-from crow.core.support.frozen import KeptDict
-from crow.core.frozen import KeptDict, is_frozen
+from crow.core.support.frozen import KeptDict, is_frozen
 
 Fits = Callable[[Any], bool]
 V = TypeVar("V")

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 from crow.core.errors import ModelError
 from crow.core.messages import ImagePart, Message
-from crow.core.ports import Request
+from crow.core.ports.llm import Request
 from crow.llm.chat.params import taken, tools_for
 from crow.llm.chat.refusals import KNOWN_IN_ADVANCE, NO_TOOLS, milder
 from crow.llm.chat.reply import ChatReply

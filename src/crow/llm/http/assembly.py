@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterable
 from itertools import takewhile
 from typing import Any
 
-from crow.core.events import TextDelta, ThoughtDelta
-from crow.core.ports.llm import Delta
 from crow.core.events import CallDelta, TextDelta, ThoughtDelta
-from crow.core.ports import Completion, Delta
+from crow.core.ports.llm import Completion, Delta
 from crow.core.tools import Call
 from crow.llm.http.text import TextFlow
 from crow.llm.http.toolcalls import ToolCalls

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from crow.core.errors import ModelError
 from crow.core.ports.llm import Delta
-from crow.llm.http.pace import SHARE, Pace
-from crow.core.ports import Delta
+from crow.llm.http.reply_reader import SHARE, Pace
 from crow.llm.http.retry import Clock
 from crow.llm.http.stream import EventStream
 

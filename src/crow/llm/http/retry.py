@@ -11,9 +11,6 @@ from crow.core.errors import ModelError
 from crow.core.events import Retrying
 from crow.core.ports.llm import Completion, Delta
 from crow.core.support.frozen import frozen
-from crow.llm.http.splice import Shown
-from crow.core.frozen import frozen
-from crow.core.ports import Completion, Delta
 from crow.llm.http.assembly import Shown
 
 T = TypeVar("T")

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from crow.core.frozen import frozen
+from crow.core.support.frozen import frozen
 from crow.llm.presets import OTHER_NAMES, PRESETS, Preset, provider_meant
 
 LEVELS = ("off", "minimal", "low", "medium", "high", "xhigh", "max")

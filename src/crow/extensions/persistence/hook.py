@@ -206,14 +206,34 @@ class PersistenceHook(SessionStore):
             await self._keep(ctx, log)
 
     @hook("around_tool", order=OUTERMOST)
-    async def around_tool(
+    def around_tool(
         self, ctx: ToolContext, call_next: Callable[[], Awaitable[ToolResult]]
-    ) -> ToolResult:
+    ) -> Awaitable[ToolResult]:
         """Store the intent before the side effect; without the one there is not the other."""
-        log = await self._page(ctx.session)
+        log = self._log.get(ctx.session)
+        if log is None:
+            return self._around_first(ctx, call_next)
         log.witness()
         log.record("started", started(ctx))
-        if not await self._keep(ctx, log) and log.failure:
+        more = self._note(ctx, log)
+        is_kept = more is None and not log.failure
+        return call_next() if is_kept else self._once_kept(log, more, call_next)
+
+    async def _around_first(
+        self, ctx: ToolContext, call_next: Callable[[], Awaitable[ToolResult]]
+    ) -> ToolResult:
+        await self._page(ctx.session)
+        return await self.around_tool(ctx, call_next)
+
+    async def _once_kept(
+        self,
+        log: SessionLog,
+        more: Awaitable[None] | None,
+        call_next: Callable[[], Awaitable[ToolResult]],
+    ) -> ToolResult:
+        if more is not None:
+            await more
+        if log.trouble and log.failure:
             return ToolResult.failure(f"not run: {log.failure}")
         return await call_next()
 

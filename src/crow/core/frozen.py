@@ -205,7 +205,7 @@ IN_SET = (
 
 
 class KeptDict(dict[Any, Any]):
-    """An object that stays as it is. Copies of it, deep ones too, are plain dicts and lists.
+    """An object that stays as it is, made by `kept`. Copies of it, deep ones too, are plain.
 
     ``fits`` is the type that it was last found to be of: it is of that for good. ``flow`` is what
     `crow.core.history.flow` has found of a message.
@@ -296,7 +296,9 @@ def kept(value: V) -> V:
         for key, each in items.items():
             if isinstance(each, dict | list):
                 items[key] = kept(cast(Any, each))
-        return cast(V, KeptDict(items))
+        made = KeptDict(items)
+        made.fits = None
+        return cast(V, made)
     if isinstance(value, list):
         every = [*cast("list[Any]", value)]
         for at, each in enumerate(every):

@@ -213,7 +213,7 @@ class PersistenceHook(SessionStore):
         log = self._log.get(ctx.session)
         if log is None:
             return self._around_first(ctx, call_next)
-        log.witness()
+        log.witness_soon()
         log.record("started", started(ctx))
         more = self._note(ctx, log)
         is_kept = more is None and not log.failure
@@ -246,7 +246,7 @@ class PersistenceHook(SessionStore):
         if ctx.result is None:
             return None
         log.results[ctx.call.id] = ctx.result.content
-        log.witness()
+        log.witness_soon()
         log.record("result", finished(ctx, ctx.result, log.printed.pop(ctx.call.id, "")))
         return self._note(ctx, log)
 
@@ -256,7 +256,7 @@ class PersistenceHook(SessionStore):
         log = self._log.get(ctx.session)
         if log is None:
             return self._first(ctx, partial(self.after_turn, ctx))
-        log.witness()
+        log.witness_soon()
         if not log.trouble:
             self._archive.save_soon(log, self._place.soon)
         return None

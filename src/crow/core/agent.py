@@ -14,12 +14,13 @@ from crow.core.catalog import AnyCatalog, Mode, PromptSection
 from crow.core.errors import ExtensionError, ModelError, SessionError, nearest
 from crow.core.events import Notice
 from crow.core.extensions import Found
+from crow.core.history import sendable
 from crow.core.hooks.context import RunContext
 from crow.core.hooks.contexts import NotificationContext, SessionContext, ToolContext
 from crow.core.hooks.hook import Owner
 from crow.core.hooks.registry import HookRegistry
 from crow.core.hooks.work import is_own, refuse_own
-from crow.core.messages import Content, ToolSpec, prompt_of, sendable
+from crow.core.messages import Content, ToolSpec, prompt_of
 from crow.core.optional import model_named
 from crow.core.ports import LLM, Client, NullClient, Request, SlashCommand, Tool
 from crow.core.prompt import answer, follow_up, following
@@ -237,7 +238,7 @@ class Agent(Host):
 
     def request_of(self, session: Session) -> Request:
         """The next request of a session, as it is before any hook has seen it."""
-        messages, tools = sendable(session.messages), self.tool_specs(session)
+        messages, tools = sendable(session.history), self.tool_specs(session)
         points = self.hooks.before_llm_request, self.hooks.around_llm_request
         if any(point.chain(session) for point in points):
             messages, tools = list(messages), list(tools)

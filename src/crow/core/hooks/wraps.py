@@ -192,12 +192,7 @@ class Layer:
         run = view.run
         if view.ended or (run is not None and run.cancelled):
             await self._hold_back()
-        if view.ended:
-            raise HookError(f"too late to call_next(): {view.ended}")
-        if self._tasks and self.hook.event in ALONE:
-            raise HookError("call_next() is at work already: await it before the next")
-        if given(view) is not None:
-            self.changed += view.settle()
+        self._set_off()
         clock, task = view.clock, task_of(run)
         self._tasks.add(task)
         if clock is not None:
@@ -214,6 +209,16 @@ class Layer:
                 clock.resume()
         self.results.append(result)
         return result
+
+    def _set_off(self) -> None:
+        """Take what the hook has changed along. Raises `HookError` where it cannot go on."""
+        view: Any = self.view
+        if view.ended:
+            raise HookError(f"too late to call_next(): {view.ended}")
+        if self._tasks and self.hook.event in ALONE:
+            raise HookError("call_next() is at work already: await it before the next")
+        if given(view) is not None:
+            self.changed += view.settle()
 
     async def _hold_back(self) -> None:
         """Let others work before somebody is told no; who tries for ever is ended."""

@@ -28,7 +28,9 @@ UNREAD = 256 * 1024
 IN_URLS = "!$%&'()*+,/:;=?@[]~"
 HAPPY_EYEBALLS = 0.25
 CODINGS = ("gzip", "x-gzip", "deflate")
-WITHOUT_FILE = getattr(selectors, "PollSelector", selectors.SelectSelector)
+WITHOUT_FILE: Callable[[], selectors.BaseSelector] = getattr(
+    selectors, "PollSelector", selectors.SelectSelector
+)
 """What looks at a socket, and needs no descriptor of its own for that."""
 
 

@@ -240,7 +240,7 @@ class Agent(Host):
         """The next request of a session, as it is before any hook has seen it."""
         messages, tools = sendable(session.history), self.tool_specs(session)
         points = self.hooks.before_llm_request, self.hooks.around_llm_request
-        if any(point.chain(session) for point in points):
+        if any(point.line(session) for point in points):
             messages, tools = list(messages), list(tools)
         params = {**session.options.get("params", {})}
         return Request(messages, tools, session.model, params, session.id, session.next_message_id)

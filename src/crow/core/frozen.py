@@ -291,34 +291,35 @@ def kept(value: V) -> V:
     """A value that nobody can change in place, all the way down; itself where it is one."""
     if isinstance(value, KeptDict | KeptList):
         return value
+    made: Any = value
+    whole: Any = value  # a cast takes its time
     if isinstance(value, dict):
-        items = {**cast("dict[Any, Any]", value)}
+        items = {**whole}
         for key, each in items.items():
             if isinstance(each, dict | list):
-                items[key] = kept(cast(Any, each))
+                items[key] = kept(each)
         made = KeptDict(items)
         made.fits = None
-        return cast(V, made)
-    if isinstance(value, list):
-        every = [*cast("list[Any]", value)]
+    elif isinstance(value, list):
+        every: Any = [*whole]
         for at, each in enumerate(every):
             if isinstance(each, dict | list):
-                every[at] = kept(cast(Any, each))
-        return cast(V, KeptList(every))
-    return value
+                every[at] = kept(each)
+        made = KeptList(every)
+    return made
 
 
 def thawed(value: V) -> V:
     """A copy of JSON that may be changed in place, all the way down."""
+    whole: Any = value
     if isinstance(value, dict):
-        items = {**cast("dict[Any, Any]", value)}
-        for key, each in items.items():
+        whole = {**whole}
+        for key, each in whole.items():
             if isinstance(each, dict | list):
-                items[key] = thawed(cast(Any, each))
-        return cast(V, items)
-    if isinstance(value, list):
-        return cast(V, [*map(thawed, cast("list[Any]", value))])
-    return value
+                whole[key] = thawed(each)
+    elif isinstance(value, list):
+        whole = [*map(thawed, whole)]
+    return whole
 
 
 def all_kept(values: Iterable[Any]) -> list[Any]:

@@ -89,7 +89,7 @@ async def stream(
     if (carrier := CARRIER.get(asked)) is not None:
         request.trace_context = carrier(asked)
     point = now.agent.hooks.on_llm_request
-    if point.chain(now.session):
+    if point.line(now.session):
         await point.fire(point.context(now.run, request))
     silent = True
     async with aclosing(now.agent.llm.stream(request)) as deltas:

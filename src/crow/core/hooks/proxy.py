@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard, TypeVar, cast
 
 from crow.core.clock import Clock
 from crow.core.errors import HookError
-from crow.core.frozen import all_kept, thawed
+from crow.core.frozen import KeptDict, KeptList, all_kept, thawed
 from crow.core.history import before, flaw, flaw_before, open_end
 from crow.core.hooks.context import Context
 from crow.core.messages import Message
@@ -105,7 +105,7 @@ class View:
             put(self, name, value)
             self._touch()
         elif self._is_its_own(name, value):
-            self._keep(name, own := copied(value), copied(value))
+            self._keep(name, own := copied(value), as_it_is(value))
             put(self, name, own)
             return own
         return value
@@ -190,8 +190,11 @@ class View:
                 raise TypeError(f"ctx.messages cannot be sent: {wrong}")
         return new
 
-    def settle(self) -> tuple[str, ...]:
-        """Let the run have what the hook has changed; the names of that. Raises as `changed`."""
+    def settle(self, *, ends: bool = False) -> tuple[str, ...]:
+        """Let the run have what the hook has changed; the names of that. Raises as `changed`.
+
+        What it changes after that counts, too, unless its moment ``ends``.
+        """
         own_values = self._given
         if own_values is None:
             return ()
@@ -201,7 +204,8 @@ class View:
         for name, (own, _) in own_values.items():
             if name == "request" and new:
                 self._base.request.message_id = own.message_id
-            own_values[name] = (own, copied(own))
+            if not ends:
+                own_values[name] = (own, copied(own))
         return tuple(new)
 
     def _shared(self, name: str, value: Any) -> Any:
@@ -293,6 +297,14 @@ def is_as_it_was(ctx: Context) -> bool:
 def seen(ctx: Context) -> View:
     """A context that `lend` has made, as a view."""
     return ctx  # pyright: ignore[reportReturnType] - a cast takes its time
+
+
+def as_it_is(value: Any) -> Any:
+    """A value that is compared with what a hook makes of its copy; nobody changes it in place."""
+    if type(value) is not Request or type(value.messages) is not list:
+        return value if isinstance(value, KeptDict | KeptList) else copied(value)
+    about = value.model, value.params, value.session_id, value.message_id
+    return Request(value.messages, value.tools, *about)
 
 
 def copied(value: Any) -> Any:

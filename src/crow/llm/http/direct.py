@@ -50,6 +50,7 @@ class Direct:
         self._connect_within = connect
         self._delay = HAPPY_EYEBALLS if race else None
         self._idle: list[Line] = []
+        self._targets: dict[str, str] = {}
 
     async def request(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes = b""
@@ -59,10 +60,11 @@ class Direct:
         How long the response may take is its caller's to say.
         """
         line = self._kept() or await self._connect()
-        parts = urlsplit(url)
-        target = quote(parts._replace(scheme="", netloc="").geturl(), safe=IN_URLS)
+        if (target := self._targets.get(url)) is None:
+            parts = urlsplit(url)._replace(scheme="", netloc="")
+            target = self._targets[url] = quote(parts.geturl(), safe=IN_URLS) or "/"
         try:
-            line.send(method, target or "/", {"host": self._netloc, **headers}, body)
+            line.send(method, target, {"host": self._netloc, **headers}, body)
             head = await line.head()
         except (OSError, h11.ProtocolError) as error:
             line.abort()

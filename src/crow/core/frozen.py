@@ -152,6 +152,8 @@ def _hashed(cls: Any) -> list[str]:
 
 
 def _equal(self: Any, other: object) -> bool:
+    if other is self:
+        return True
     if other.__class__ is not self.__class__:
         return NotImplemented
     names = _compared(self.__class__)

@@ -22,6 +22,8 @@ HASH = attrgetter("__class__.__hash__")
 OF_A_CLASS = ("__dict__", "__weakref__", "__dataclass_fields__", "__dataclass_params__")
 """What is made anew for a class with slots."""
 FIELD: Any = Field
+NESTED: Any = (dict, list)
+"""What JSON holds others in; that is no type here, for what is in one is not known."""
 SHAPING = RLock()
 
 
@@ -298,14 +300,14 @@ def kept(value: V) -> V:
     if isinstance(value, dict):
         items = {**whole}
         for key, each in items.items():
-            if isinstance(each, dict | list):
+            if isinstance(each, NESTED):
                 items[key] = kept(each)
         made = KeptDict(items)
         made.fits = None
     elif isinstance(value, list):
-        every: Any = [*whole]
+        every = [*whole]
         for at, each in enumerate(every):
-            if isinstance(each, dict | list):
+            if isinstance(each, NESTED):
                 every[at] = kept(each)
         made = KeptList(every)
     return made
@@ -317,7 +319,7 @@ def thawed(value: V) -> V:
     if isinstance(value, dict):
         whole = {**whole}
         for key, each in whole.items():
-            if isinstance(each, dict | list):
+            if isinstance(each, NESTED):
                 whole[key] = thawed(each)
     elif isinstance(value, list):
         whole = [*map(thawed, whole)]

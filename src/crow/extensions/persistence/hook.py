@@ -168,25 +168,49 @@ class PersistenceHook(SessionStore):
         prompted = log.catch_up()
         if message.get("tool_call_id") in log.results:
             return None
-        return self._heard(ctx, log, message, title, prompted)
+        is_reply = message["role"] == "assistant"
+        if prompted or ctx.session.title != title:
+            return self._heard(ctx, log, title, prompted, is_reply)
+        try:
+            more = None if log.trouble else self._keeper(is_reply)(log)
+        except SessionError as error:
+            more = self._fail(ctx, log, str(error))
+        if more is not None:
+            return self._heard_late(ctx, log, more, is_reply)
+        if is_reply:
+            self._replied(log)
+        return None
+
+    def _keeper(self, is_reply: bool) -> Callable[[SessionLog], Awaitable[None] | None]:
+        """What keeps a message: behind a reply come the calls that it wants, or the run's end."""
+        return self._archive.keep_soon if is_reply else self._archive.keep
+
+    async def _heard_late(
+        self, ctx: Context, log: SessionLog, more: Awaitable[None], is_reply: bool
+    ) -> None:
+        await self._noted(ctx, log, more)
+        if is_reply:
+            self._replied(log)
 
     async def _heard(
-        self, ctx: Context, log: SessionLog, message: Message, title: str, prompted: bool
+        self, ctx: Context, log: SessionLog, title: str, prompted: bool, is_reply: bool
     ) -> None:
         if prompted:
-            stored = await self._store(ctx, log, used=True)
-        elif message["role"] == "assistant":  # the calls that it wants, or the run's end, follow
-            stored = await self._try(ctx, log, self._archive.keep_soon)
+            await self._store(ctx, log, used=True)
         else:
-            stored = await self._keep(ctx, log)
-        if message["role"] == "assistant":
-            log.said.clear()
-            if stored and not self._place.keeps_records:
-                log.reaching = log.seq - 1
-            elif stored:
-                log.reach()
+            await self._try(ctx, log, self._keeper(is_reply))
+        if is_reply:
+            self._replied(log)
         if ctx.session.title != title:
             await ctx.emit(TitleChanged(ctx.session.title))
+
+    def _replied(self, log: SessionLog) -> None:
+        """Forget what streamed of a reply: it is a message now."""
+        log.said.clear()
+        if not log.trouble and not self._place.keeps_records:
+            log.reaching = log.seq - 1
+        elif not log.trouble:
+            log.reach()
 
     @hook("on_llm_request", order=OUTERMOST)
     def on_llm_request(self, ctx: RequestContext) -> None:

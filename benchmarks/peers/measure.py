@@ -79,7 +79,7 @@ class Bench:
         ],
     ) -> Measured:
         self._runs += 1
-        name = f"{peer.name}-{os.getpid()}-{self._runs}"
+        name = f"{os.getpid()}-{self._runs}"  # nothing that an agent could take up: its own name
         end = peer.end
         prompt = f"PLAY turns={turns} pieces={pieces} end={end} run={name}"
         command = peer.command(template, self.port, prompt)

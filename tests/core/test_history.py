@@ -436,3 +436,38 @@ async def test_who_goes_around_the_methods_of_the_history_loses_no_result_either
     assert not left
     said = [m["content"] for m in reply.session.messages if m["role"] == "tool"]
     assert said == (["echo one"] if around is list.append else [])
+
+
+async def test_what_a_client_wrote_beside_a_prompt_is_in_no_request_whenever_it_comes(whole):
+    model = ScriptedModel("one", "two", "three", "four")
+    written = [{"type": "resource_link", "uri": "file:///a"}]
+    async with Agent(model, tools=[]) as agent:
+        session = await agent.new_session()
+        await agent.prompt(session, "plain")
+        await agent.prompt(session, "linked", written=written)
+        await agent.prompt(session, "plain again")
+        kept = list(session.messages)
+        session.messages[:] = kept[2:]
+        await agent.prompt(session, "behind a change")
+        whole(session.messages)
+    assert [each.get("written") for each in kept[::2]] == [None, written, None]
+    assert all("written" not in each for asked in model.asked for each in asked["messages"])
+    assert [len(asked["messages"]) for asked in model.asked] == [1, 3, 5, 5]
+
+
+async def test_a_request_that_ends_with_the_history_is_looked_at_in_front_of_it(echo):
+    async def wrong(ctx):
+        ctx.messages = [{"role": "system", "content": 7}, *ctx.messages]
+
+    async def right(ctx):
+        ctx.messages = [{"role": "system", "content": "Be brief."}, *ctx.messages]
+
+    model = ScriptedModel(call("echo", text="a"), "done")
+    async with Agent(model, tools=[echo]) as agent:
+        agent.hooks.register("before_llm_request", wrong)
+        agent.hooks.register("before_llm_request", right)
+        reply = await agent.run("go")
+        errors = [each.error for each in reply.session.trace if each.hook == "wrong"]
+    assert all("ctx.messages[0]['content'] must be" in str(error) for error in errors)
+    assert [asked["messages"][0]["content"] for asked in model.asked] == ["Be brief."] * 2
+    assert model.asked[1]["messages"][1:] == reply.session.messages[:-1]

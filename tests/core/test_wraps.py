@@ -568,3 +568,114 @@ async def test_arguments_that_a_wrap_has_changed_stand_in_the_history_and_run(ec
         reply = await agent.run("go")
     assert "Alice" in str(reply.session.messages[1]["tool_calls"])
     assert echo.ran == [{"text": "Alice"}]
+
+
+# one that leaves: its answer is call_next() itself
+
+
+class Traced:
+    """A tool that says which task it runs in."""
+
+    def __init__(self) -> None:
+        self.tasks: list[Any] = []
+
+    def here(self) -> None:
+        self.tasks.append(asyncio.current_task())
+
+
+async def test_a_wrap_that_answers_with_call_next_itself_needs_no_task_of_its_own(echo):
+    here = Traced()
+
+    def leaves(call_next: Any) -> Any:
+        here.here()
+        return call_next()
+
+    async def stays(call_next: Any) -> Any:
+        return await call_next()
+
+    for around, is_same in ((leaves, True), (stays, False)):
+        async with Agent(ScriptedModel(call("echo", text="a"), "done"), tools=[echo]) as agent:
+            agent.hooks.register("around_tool", around)
+            agent.hooks.register("around_tool", lambda call_next: (here.here(), call_next())[1])
+            agent.hooks.register("before_tool", here.here)
+            assert (await agent.run("go")).text == "done"
+        before, *_, within = here.tasks
+        here.tasks.clear()
+        assert (before is within) is is_same
+
+
+async def test_a_wrap_that_leaves_has_its_record_and_what_it_changed_counts(watcher):
+    model = ScriptedModel("one")
+
+    def leaves(ctx: Any, call_next: Any) -> Any:
+        ctx.model = "small"
+        return call_next()
+
+    async with Agent(model) as agent:
+        agent.hooks.register("around_llm_request", leaves)
+        session = await agent.new_session(client=watcher)
+        reply = await agent.prompt(session, "Hi")
+        records = [each for each in session.trace if each.event == "around_llm_request"]
+    assert reply.text == "one"
+    assert watcher.texts == ["one"]
+    assert model.asked[0]["model"] == "small"
+    assert [(each.hook, each.changed, each.error) for each in records] == [
+        ("leaves", ("model",), None)
+    ]
+
+
+async def test_an_error_further_in_is_not_that_of_a_wrap_that_has_left():
+    def leaves(call_next: Any) -> Any:
+        return call_next()
+
+    async with Agent(ScriptedModel(ModelError("no", kind="server"))) as agent:
+        agent.hooks.register("around_llm_request", leaves)
+        reply = await agent.prompt(await agent.new_session(), "Hi")
+        record = next(each for each in reply.session.trace if each.hook == "leaves")
+    assert isinstance(reply.error, ModelError)
+    assert record.error is None
+    assert not getattr(reply.error, "__notes__", [])
+
+
+async def test_a_run_is_cancelled_within_a_wrap_that_has_left(echo):
+    began = asyncio.Event()
+
+    async def hangs(call_next: Any) -> Any:
+        began.set()
+        await asyncio.Event().wait()
+
+    async with Agent(ScriptedModel(call("echo", text="a"), "done"), tools=[echo]) as agent:
+        agent.hooks.register("around_tool", lambda call_next: call_next())
+        agent.hooks.register("around_tool", hangs)
+        session = await agent.new_session()
+        running = asyncio.create_task(agent.prompt(session, "go"))
+        await began.wait()
+        agent.cancel(session)
+        assert (await running).stop_reason == "cancelled"
+
+
+async def test_an_attempt_that_was_made_is_no_answer_of_a_wrap(echo):
+    def twice(call_next: Any) -> Any:
+        async def both() -> Any:
+            attempt = call_next()
+            await attempt
+            return attempt
+
+        return both()
+
+    async with Agent(ScriptedModel(call("echo", text="a"), "done"), tools=[echo]) as agent:
+        agent.hooks.register("around_tool", twice)
+        reply = await agent.run("go")
+    assert "answered what nobody awaited" in str(reply.session.messages[2]["content"])
+
+
+async def test_the_first_of_two_attempts_is_no_answer_to_leave_with(echo):
+    def two(call_next: Any) -> Any:
+        first = call_next()
+        call_next().close()
+        return first
+
+    async with Agent(ScriptedModel(call("echo", text="a"), "done"), tools=[echo]) as agent:
+        agent.hooks.register("around_tool", two)
+        assert (await agent.run("go")).text == "done"
+    assert echo.ran == [{"text": "a"}]

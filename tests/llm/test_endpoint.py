@@ -378,3 +378,22 @@ def test_the_wait_grows_and_is_bounded():
     assert all(each <= 4 for each in longest)
     assert retries.delay(error, 11) is None
     assert retries.delay(ModelError("no", kind="billing"), 1) is None
+
+
+def test_a_conversation_is_written_as_it_is_whatever_became_of_it_since_the_last_request():
+    wire = ChatWire()
+    image: Any = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    said: list[list[Any]] = [[{"role": "user", "content": str(number)}] for number in range(4)]
+    said.insert(2, [said_call("c1"), {"role": "tool", "tool_call_id": "c1", "content": [image]}])
+    whole = [message for each in said for message in each]
+    changed = [*whole[:1], {"role": "user", "content": "another"}, *whole[2:]]
+    for messages in (whole[:1], whole[:2], whole, whole[:2], changed[:2], changed, whole, []):
+        request = Request(messages, session_id="one")
+        for form in (RequestFormat(), RequestFormat(answered=True)):
+            afresh = ChatWire().body(Request(messages), "m", {}, form)
+            assert wire.body(request, "m", {}, form) == afresh
+
+
+def said_call(call_id: str) -> Any:
+    call = {"id": call_id, "type": "function", "function": {"name": "A", "arguments": "{}"}}
+    return {"role": "assistant", "content": None, "tool_calls": [call]}

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import cast
 
 import pytest
+from tests.processes import is_alive
 from tests.tools.test_bash import demand_gone
 
 from crow.process import ChildProcess, run
@@ -68,3 +72,50 @@ async def test_nothing_stays_of_a_program_that_nobody_waits_for(tmp_path: Path, 
         await running
     for pid in pids:
         await demand_gone(int(pid))
+
+
+MANY = """
+import os, subprocess, sys
+from crow.process import ProcessReaper
+
+reaper = ProcessReaper()
+reaper.expect("CROW_COMMAND=none")
+
+def start(number):
+    mark = f"CROW_COMMAND={os.getpid()}.{number}"
+    reaper.expect(mark)
+    sleep = subprocess.Popen(["sleep", "3600"], start_new_session=True)
+    reaper.add(sleep.pid, mark)
+    return sleep.pid
+
+first = [start(number) for number in range(40)]  # more than a page of lines
+reaper.remove(mark="CROW_COMMAND=none")
+for pid in first[::2]:
+    reaper.remove(pid)
+last = [start(number) for number in range(40, 50)]
+print(*first[::2], flush=True)
+print(*first[1::2], *last, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_whatever_runs_dies_with_the_agent_however_much_came_and_went(
+    number: signal.Signals,
+) -> None:
+    agent = subprocess.Popen(
+        [sys.executable, "-c", MANY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with agent:
+        assert agent.stdout is not None
+        free, held = ([*map(int, agent.stdout.readline().split())] for _ in range(2))
+        try:
+            agent.send_signal(number)
+            agent.wait()
+            assert len(held) == 30
+            for pid in held:
+                asyncio.run(demand_gone(pid))
+            assert all(map(is_alive, free))
+        finally:
+            for pid in free:
+                os.kill(pid, signal.SIGKILL)

@@ -9,7 +9,8 @@ import asyncio
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import takewhile
+from itertools import repeat, takewhile
+from operator import contains
 from types import MappingProxyType
 from typing import Any, Self, SupportsIndex, cast
 
@@ -17,6 +18,16 @@ from crow.core.messages import Message, TokenCount, Usage, is_prompt, tool_answe
 from crow.core.support.frozen import IN_LIST, KeptDict, OwnList, kept
 from crow.core.support.tasks import DOING, Spawned
 from crow.core.support.validation import fits
+from crow.core.frozen import IN_LIST, KeptDict, kept
+from crow.core.messages import (
+    Message,
+    TokenCount,
+    Usage,
+    tool_answer,
+    total_of,
+    unwritten,
+    weight,
+)
 from crow.core.tools import Call
 
 UNBEGUN = "it must begin with what the user said"
@@ -88,12 +99,13 @@ class History(list[Message]):
     what a provider reported for how many of the messages.
     """
 
-    __slots__ = ("_ids", "_looked", "_weighed", "anchor", "before", "place", "task")
+    __slots__ = ("_ids", "_looked", "_read", "_weighed", "anchor", "before", "place", "task")
 
     def __init__(self, messages: Iterable[Message] = (), ids: CallIds | None = None) -> None:
         super().__init__(map(kept, messages))
         self._ids = ids or CallIds()
         self._looked = 0
+        self._read = (0, False)
         self.before: list[Message] | None = None
         self.place = ""
         self.task: asyncio.Task[Any] | None = None
@@ -108,7 +120,21 @@ class History(list[Message]):
         """Become these messages; what others changed is kept."""
         super().__setitem__(slice(None), [kept(message) for message in messages])
         self.before = None
-        self._looked = 0
+        self._look_again()
+
+    def _look_again(self) -> None:
+        self._looked, self._read = 0, (0, False)
+
+    @property
+    def has_written(self) -> bool:
+        """Whether a message has what is no part of requests; those are not looked at again."""
+        if self.before is not None:
+            return any(map(contains, self, repeat("written")))
+        length, found = self._read
+        if new := self[length:]:
+            found = found or any(map(contains, new, repeat("written")))
+            self._read = length + len(new), found
+        return found
 
     @property
     def call_ids(self) -> CallIds:
@@ -179,7 +205,7 @@ class History(list[Message]):
         wrong = "it is too late" if too_late else _wrong(before, self)
         messages = self if wrong is None else before
         super().__setitem__(slice(None), [kept(message) for message in messages])
-        self._looked = 0
+        self._look_again()
         return wrong
 
     def __reduce__(self) -> Any:
@@ -313,9 +339,22 @@ def flaw(messages: Iterable[Message]) -> str | None:
 
 def flaw_before(messages: list[Message], history: History) -> str | None:
     """The same, where messages may end with a history that nobody has touched: that is whole."""
+    own = before(messages, history)
+    return flaw(messages if own is None or unanswered(history) else messages[:own])
+
+
+def before(messages: Sequence[Message], history: History) -> int | None:
+    """How many messages stand before a history that nobody has touched; None where none follows."""
     own = len(messages) - len(history)
-    is_known = own >= 0 and history.before is None and not unanswered(history)
-    return flaw(messages[:own] if is_known and messages[own:] == history else messages)
+    is_known = own >= 0 and history.before is None and messages[own:] == history
+    return own if is_known else None
+
+
+def sendable(messages: History) -> list[Message]:
+    """The messages as a model gets them; the same list where nothing has to be left out."""
+    if not messages.has_written:
+        return messages
+    return [kept(unwritten(each)) if "written" in each else each for each in messages]
 
 
 class Inbox(OwnList[Message]):

@@ -7,8 +7,6 @@ never changed in place once it is in a history; replace it instead.
 from __future__ import annotations
 
 from copy import deepcopy
-from itertools import repeat
-from operator import contains
 from typing import Any, Literal, NotRequired, Required, TypeAlias, TypedDict, cast
 
 from crow.core.support.frozen import kept
@@ -88,7 +86,7 @@ class Message(TypedDict, total=False):
     of Gemini.
 
     ``written`` is a prompt as its author's client sent it, where ``content`` says less: for those
-    who show the conversation again. It is JSON, and part of no request (`sendable`).
+    who show the conversation again. It is JSON, and part of no request (`unwritten`).
     """
 
     role: Required[Role]
@@ -168,11 +166,9 @@ def prompt_of(content: Content, written: list[dict[str, Any]] | None) -> Message
     return {**user(deepcopy(content)), "written": written} if written else user(content)
 
 
-def sendable(messages: list[Message]) -> list[Message]:
-    """The messages as a model gets them; the same list where nothing has to be left out."""
-    if not any(map(contains, messages, repeat("written"))):
-        return messages
-    return [kept(cast(Message, {k: v for k, v in m.items() if k != "written"})) for m in messages]
+def unwritten(message: Message) -> Message:
+    """A message without what its client sent, where that says more."""
+    return cast(Message, {key: each for key, each in message.items() if key != "written"})
 
 
 def context_block(text: str, source: str) -> Message:

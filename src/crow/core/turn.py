@@ -33,9 +33,9 @@ FINISHED: dict[str, StopReason] = {"length": "max_tokens", "content_filter": "re
 
 def next_request(agent: Agent, session: Session) -> Request:
     """The next request of a session, as it is before any hook has seen it."""
-    messages, tools = sendable(session.messages), agent.tool_specs(session)
+    messages, tools = sendable(session.history), agent.tool_specs(session)
     points = agent.hooks.before_llm_request, agent.hooks.around_llm_request
-    if any(point.chain(session) for point in points):
+    if any(point.line(session) for point in points):
         messages, tools = list(messages), list(tools)
     params = {**session.options.get("params", {})}
     return Request(messages, tools, session.model, params, session.id, session.next_message_id)
@@ -105,7 +105,7 @@ async def stream(
     if (carrier := CARRIER.get(asked)) is not None:
         request.trace_context = carrier(asked)
     point = now.agent.hooks.on_llm_request
-    if point.chain(now.session):
+    if point.line(now.session):
         await point.fire(point.context(now.run, request))
     silent = True
     async with aclosing(now.agent.llm.stream(request)) as deltas:

@@ -93,11 +93,17 @@ class SystemPromptHook:
         """Remember the first day."""
         ctx.state.setdefault("date", _today())
 
-    async def around_run(
+    def around_run(
         self, ctx: RunContext, call_next: Callable[[], Awaitable[object]]
-    ) -> object:
+    ) -> Awaitable[object]:
         """Say behind a prompt what the system message, which stays as it is, says no longer."""
-        await self._tell(ctx)
+        news = list(_news(ctx)) if self.environment else []
+        return self._told(ctx, news, call_next) if news else call_next()
+
+    async def _told(
+        self, ctx: RunContext, news: list[str], call_next: Callable[[], Awaitable[object]]
+    ) -> object:
+        await ctx.inject_context("\n".join(news))
         return await call_next()
 
     def before_llm_request(

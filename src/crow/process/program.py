@@ -155,17 +155,24 @@ class _Pipe(asyncio.ReadTransport):
         os.set_blocking(pipe.fileno(), False)
 
     def _ready(self) -> None:
+        """Read what there is, and look once more: behind a short piece the end is often there."""
+        if 0 < self._read() < SIZE and not self._pipe.closed:
+            self._read()
+
+    def _read(self) -> int:
+        """Tell of a piece; how long it is, 0 where there is none now or no more."""
         try:
             data = os.read(self._pipe.fileno(), SIZE)
         except (BlockingIOError, InterruptedError):
-            return
+            return 0
         except OSError as error:
             self._end(error)
-            return
+            return 0
         if data:
             self._protocol.pipe_data_received(self._number, data)
         else:
             self._end()
+        return len(data)
 
     def _end(self, error: OSError | None = None) -> None:
         if not self._pipe.closed:

@@ -4,12 +4,16 @@ However the agent dies, its end of the pipe closes; then the groups that are sti
 SIGTERM and, a second later, SIGKILL. So does, on Linux, whoever has left a group but carries its
 mark. A mark is told before its process is there: bwrap's children have a session
 of their own before they are bound to it, and an agent may die at that instant.
+
+The list is a file without a name that both have open: nobody is woken up for a command. Each line
+of it is as long as the next and in one page, so that no death leaves half of one.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import tempfile
 import weakref
 from typing import Any
 
@@ -17,20 +21,11 @@ from crow.process.mark import limit_of
 
 _SCRIPT = """
 trap '' HUP INT TERM
+while read -r nothing; do :; done
 groups=
-while read -r change group mark; do
-    rest=
-    for each in $groups; do
-        case $each in
-            "0:$mark") continue ;;
-            0:*) ;;
-            "$group":*) continue ;;
-        esac
-        rest="$rest $each"
-    done
-    groups=$rest
-    [ "$change" = + ] && groups="$groups $group:$mark"
-done
+while read -r group mark; do
+    [ -z "$group" ] || groups="$groups $group:$mark"
+done <&3
 [ -n "$groups" ] || exit 0
 find() {
     grep -lsF -e "${1%:*}" /proc/[0-9]*/environ
@@ -54,6 +49,10 @@ done
 """
 
 
+_LINE = 128
+"""Bytes of each line, which many fill a page: what is in one page is written as a whole."""
+
+
 class ProcessReaper:
     """Keeps the list of process groups that must not outlive the agent.
 
@@ -61,13 +60,17 @@ class ProcessReaper:
     """
 
     def __init__(self) -> None:
-        self._pid = 0
-        self._close: weakref.finalize[[int], Any] | None = None
+        self._pid = self._list = self._many = 0
+        self._close: weakref.finalize[..., Any] | None = None
+        self._lines: dict[int | str, tuple[int, str]] = {}
+        """By group, or by mark where that is expected: which line, and what it says of the mark."""
+        self._blank: list[int] = []
 
     def expect(self, mark: str) -> None:
         """From now on whoever carries the mark dies with the agent, until its group is added.
 
-        ``mark`` is a variable of its environment, ``NAME=VALUE`` without blanks, that no other has.
+        ``mark`` is a variable of its environment, ``NAME=VALUE`` without blanks, that no other has;
+        it is short. Raises ``ValueError`` for one that is not.
         """
         self.add(0, mark)
 
@@ -76,11 +79,22 @@ class ProcessReaper:
         if self._close is None:
             with contextlib.suppress(OSError, AttributeError):  # there is no posix_spawn everywhere
                 self._start()
-        self._tell(f"+ {group} {_told(mark)}")
+        self.remove(group)  # whoever had the number has ended
+        known = self._lines.pop(mark, None) if mark else None
+        line, told = known or (self._new_line(), _told(mark))
+        self._lines[group or mark] = line, told
+        self._write(line, f"{group} {told}")
+
+    def _new_line(self) -> int:
+        if not self._blank:
+            self._blank.append(self._many)
+            self._many += 1
+        return self._blank.pop()
 
     def _start(self) -> None:
-        listening, self._pipe = os.pipe()
-        close = weakref.finalize(self, os.close, self._pipe)
+        listening, pipe = os.pipe()
+        self._list = _unnamed()
+        close = weakref.finalize(self, _close, pipe, self._list)
         try:
             self._pid = os.posix_spawn(
                 "/bin/sh",
@@ -88,6 +102,7 @@ class ProcessReaper:
                 {"PATH": os.defpath},
                 file_actions=[
                     (os.POSIX_SPAWN_DUP2, listening, 0),
+                    (os.POSIX_SPAWN_DUP2, self._list, 3),
                     (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
                     (os.POSIX_SPAWN_DUP2, 1, 2),
                 ],
@@ -102,7 +117,10 @@ class ProcessReaper:
 
     def remove(self, group: int = 0, mark: str = "") -> None:
         """This group has ended, or may go on; or what was expected does not come."""
-        self._tell(f"- {group} {_told(mark)}")
+        known = self._lines.pop(group or mark, None)
+        if known is not None:
+            self._write(known[0], "")
+            self._blank.append(known[0])
 
     def close(self) -> None:
         """End it; waits for it, a millisecond where its list is empty."""
@@ -111,11 +129,26 @@ class ProcessReaper:
             with contextlib.suppress(ChildProcessError):  # somebody else reaped it
                 os.waitpid(self._pid, 0)
 
-    def _tell(self, change: str) -> None:
+    def _write(self, line: int, text: str) -> None:
+        if len(text) >= _LINE:
+            raise ValueError(f"too long a mark: {text}")
         if self._close is not None and self._close.alive:
-            # where somebody killed it, commands run all the same
-            with contextlib.suppress(BrokenPipeError):
-                os.write(self._pipe, f"{change}\n".encode())
+            with contextlib.suppress(OSError):  # on a full disk commands run all the same
+                os.pwrite(self._list, f"{text:{_LINE - 1}}\n".encode(), line * _LINE)
+
+
+def _unnamed() -> int:
+    """A new file that has no name; in memory where the system can do that."""
+    try:
+        return os.memfd_create("crow-reaper")
+    except (AttributeError, OSError):
+        with tempfile.TemporaryFile() as file:
+            return os.dup(file.fileno())
+
+
+def _close(*files: int) -> None:
+    for file in files:
+        os.close(file)
 
 
 def _told(mark: str) -> str:

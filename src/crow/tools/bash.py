@@ -82,9 +82,10 @@ async def _wait(process: Process, ctx: ToolEnvironment, seconds: float) -> bool:
     over = asyncio.Event()
     show: asyncio.Task[None] | None = None
     try:
-        async with asyncio.timeout(seconds):
-            if not await process.wait(_BEAT):
-                show = asyncio.create_task(_show(process, ctx, over))
+        beat = min(_BEAT, seconds)
+        if not await process.wait(beat):
+            show = asyncio.create_task(_show(process, ctx, over))
+            async with asyncio.timeout(seconds - beat):
                 await process.exited.wait()
     except TimeoutError:
         await process.stop(GRACE)

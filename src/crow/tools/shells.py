@@ -68,6 +68,7 @@ class Shells:
         self.background: dict[str, Process] = {}
         self._running: set[Process] = set()
         self._reaper = ProcessReaper()
+        self._program: tuple[str, str, str] | None = None
         self._guard: asyncio.Task[None] | None = None
 
     @classmethod
@@ -99,13 +100,20 @@ class Shells:
         process = Process(command, spool, limit, pending, self._reaper, self.secrets)
         try:
             line = sourced(command, self.env_file)
-            bash = program(cwd, self.environment.get("PATH", os.defpath))
-            argv = [bash, "-c", line]
+            argv = [self._bash(cwd), "-c", line]
             await process.start(argv, cwd, self.environment, launcher=launcher)
         except (OSError, ValueError) as error:
             raise ToolError(_cannot_start(error, cwd)) from error
         self._running.add(process)
         return process
+
+    def _bash(self, cwd: str) -> str:
+        """Bash, which is looked for once a directory and ``PATH``, and where it is gone."""
+        path = self.environment.get("PATH", os.defpath)
+        known = self._program
+        if known is None or known[1:] != (cwd, path) or not os.access(known[0], os.X_OK):
+            known = self._program = program(cwd, path), cwd, path
+        return known[0]
 
     def register(self, process: Process) -> str:
         """Put a command into the background; its id."""
@@ -177,10 +185,13 @@ def program(cwd: str, path: str) -> str:
     """Bash as ``PATH`` leads to it, passing over what lies in the directory that is worked in."""
     for folder in filter(os.path.isabs, path.split(os.pathsep)):
         found = os.path.join(folder, "bash")  # noqa: PTH118 - before every command
-        is_there = os.path.isfile(found) and os.access(found, os.X_OK)  # noqa: PTH113
-        if is_there and not _is_below(folder, cwd):
+        if _is_there(found) and not _is_below(folder, cwd):
             return found
     return "/bin/bash"
+
+
+def _is_there(found: str) -> bool:
+    return os.access(found, os.X_OK) and os.path.isfile(found)  # noqa: PTH113
 
 
 def _is_below(path: str, cwd: str) -> bool:

@@ -34,11 +34,15 @@ WAITED = (
 
 
 class Around(Protocol):
-    """What a wrap goes around; ``driven`` is the answer of one that is a generator."""
+    """What a wrap goes around; ``driven`` is the answer of one that is a generator.
+
+    ``leaves`` says that what a hook answers is what it goes around, and that it is done itself.
+    """
 
     call_next: Callable[..., Any]
 
     def driven(self, yielded: AsyncGenerator[Any, Any]) -> Awaitable[Any]: ...
+    def leaves(self, ran: Ran) -> bool: ...
 
 
 def is_unfinished(hook: Hook, session: Session, ran: Ran) -> bool:
@@ -59,7 +63,7 @@ async def run_hook(hook: Hook, view: Context, around: Around | None = None) -> R
         await view.heal()  # what somebody did before is not this hook's
     call = begin_hook if hook.lazy else call_hook
     ran = call(hook, view, task_of(view.run), around)
-    if ran.unfinished:
+    if ran.unfinished and not (around is not None and around.leaves(ran)):
         await finish_hook(hook, view, ran, around)
     return ran
 

@@ -23,6 +23,11 @@ class Attempt(Coroutine[Any, Any, T_co]):
     def __init__(self, coroutine: Coroutine[Any, Any, T_co]) -> None:
         self._coroutine = coroutine
 
+    @property
+    def is_new(self) -> bool:
+        """Whether nobody has begun it."""
+        return getcoroutinestate(cast(Any, self._coroutine)) == CORO_CREATED
+
     def __await__(self) -> Steps[Any, Any, T_co]:
         return self._coroutine.__await__()
 
@@ -65,7 +70,7 @@ class RequestAttempt(Attempt[Completion], AsyncIterable[Delta | Completion]):
         self._new = new
 
     def __aiter__(self) -> AsyncIterator[Delta | Completion]:
-        if getcoroutinestate(cast(Any, self._coroutine)) != CORO_CREATED:
+        if not self.is_new:
             raise RuntimeError("this attempt was made: call_next() makes another")
         self._coroutine.close()
         return self._around.pieces(self._new)

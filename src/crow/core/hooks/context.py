@@ -135,7 +135,7 @@ class Context:
         """Tell the client, unless an ``on_update`` hook objects."""
         self.hold_back()
         point = self.agent.hooks.on_update
-        if point.chain(self.session):
+        if point.line(self.session):
             update = point.context(self.agent, self.session, event, run=self.run)
             if await point.fire(update):
                 return
@@ -152,7 +152,7 @@ class Context:
     async def tell_of(self, message: Message) -> None:
         """Fire ``on_message``."""
         point = self.agent.hooks.on_message
-        if point.chain(self.session):
+        if point.line(self.session):
             await point.fire(point.context(self.agent, self.session, message, run=self.run))
 
     async def heal(self, by: str = "somebody") -> HookError | None:

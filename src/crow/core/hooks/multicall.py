@@ -33,16 +33,13 @@ def calls(
     are in ``told`` are left out, and the others put in. What hangs there or goes meanwhile counts
     from then on.
     """
-    session = ctx.session
-    if point.parent is None and session.parent is None and session.hung is None:
-        line = point.entries
-        if not line:
-            return ()
-    else:
-        line = point.chain(session)
+    session, hooks = ctx.session, ctx.agent.hooks
+    is_alone = point.parent is None and session.parent is None and session.hung is None
+    line = point.entries if is_alone else point.chain(session)
     if not line or (judge and not point.has_judges(line)):
         return ()
-    watchers = ctx.agent.hooks.watching(session, point.point.name)
+    unseen = is_alone and point.hooks is hooks and not (point.watchers or hooks.watchers)
+    watchers = () if unseen else hooks.watching(session, point.point.name)
     keep = partial(_tell_of, ctx, watchers) if watchers else session.trace.add
     return _calls(point, line, ctx, keep, judge, told)
 

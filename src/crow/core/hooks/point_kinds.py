@@ -319,7 +319,7 @@ async def heard(
     if ran.error is None:
         try:
             meant = meaning(view, ran.answer)
-            if changed := seen(view).settle():
+            if changed := seen(view).settle(ends=True):
                 ran.changed += changed
         except Exception as error:  # noqa: BLE001 - what a hook leaves behind may raise anything
             ran.error, meant = error, None

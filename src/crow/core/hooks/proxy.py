@@ -12,10 +12,12 @@ from copy import copy
 from functools import cache
 from operator import attrgetter
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard, TypeVar, cast
 
 from crow.core.errors import HookError
 from crow.core.history import flaw, flaw_before, open_end
+from crow.core.frozen import KeptDict, KeptList, all_kept, thawed
+from crow.core.history import before, flaw, flaw_before, open_end
 from crow.core.hooks.context import Context
 from crow.core.messages import Message
 from crow.core.ports.llm import Request
@@ -26,6 +28,7 @@ from crow.core.support.tasks import Spawned
 from crow.core.support.validation import check
 from crow.core.tools import Call
 from crow.core.trace import Role
+from crow.core.validation import check, fits
 
 C = TypeVar("C", bound=Context)
 
@@ -105,7 +108,7 @@ class View:
             put(self, name, value)
             self._touch()
         elif self._is_its_own(name, value):
-            self._keep(name, own := copied(value), copied(value))
+            self._keep(name, own := copied(value), as_it_is(value))
             put(self, name, own)
             return own
         return value
@@ -132,18 +135,25 @@ class View:
             raise AttributeError(f"too late to change {name}: {self.ended}")
         base = self._base
         if name in IN_REQUEST and "request" in base.kept:
-            check(f"ctx.{name}", value, base.shapes[name])
+            self._check(name, value)
             setattr(cast(Any, self).request, name, value)
             return
-        check(f"ctx.{name}", value, base.shapes.get(name, Any))
+        self._check(name, value)
         known = self._given or {}
         self._keep(name, value, known[name][1] if name in known else copied(getattr(base, name)))
         put(self, name, value)
         if name == "args" and "result" in base.shapes:
             put(cast(Any, self).call, "args", value)
 
-    def _keep(self, name: str, own: Any, before: Any) -> None:
-        self._touch()[name] = own, before
+    def _check(self, name: str, value: Any) -> None:
+        """Raise ``TypeError`` for what has not the field's shape; a history has, and is long."""
+        shape = self._base.shapes.get(name, Any)
+        own = before(value, self.session.history) if _are_messages(name, value) else None
+        if own is None or not fits(shape)(value[:own]):
+            check(f"ctx.{name}", value, shape)
+
+    def _keep(self, name: str, own: Any, was: Any) -> None:
+        self._touch()[name] = own, was
 
     def _touch(self) -> dict[str, tuple[Any, Any]]:
         """Have something of one's own from now on: nobody else can have this view."""
@@ -168,35 +178,46 @@ class View:
 
     def _changed(self) -> dict[str, Any]:
         new: dict[str, Any] = {}
-        for name, (own, before) in (self._given or {}).items():
+        for name, (own, was) in (self._given or {}).items():
             if name == "request":
-                new |= _differences(own, before)
-            elif own is not before and own != before:
+                new |= _differences(own, was)
+            elif own is not was and own != was:
                 new[name] = own
         for name in new:
             if name not in self._may and name not in FREE:
                 raise TypeError(f"must not change {name} at {self.moment}")
         new = {name: new[name] for name in self._may if name in new}
         for name, value in new.items():
-            check(f"ctx.{name}", value, self._base.shapes.get(name, Any))
+            self._check(name, value)
             if name == "messages" and (wrong := flaw_before(value, self.session.history)):
                 raise TypeError(f"ctx.messages cannot be sent: {wrong}")
         return new
 
-    def settle(self) -> tuple[str, ...]:
-        """Let the run have what the hook has changed; the names of that. Raises as `changed`."""
+    def settle(self, *, ends: bool = False) -> tuple[str, ...]:
+        """Let the run have what the hook has changed; the names of that. Raises as `changed`.
+
+        What it changes after that counts, too, unless its moment ``ends``.
+        """
         own_values = self._given
         if own_values is None:
             return ()
         new = self.changed()
         for name, value in new.items():
-            copy_of = all_kept(value) if name in SHARED else copied(value)
-            setattr(self._base, name, copy_of)
+            setattr(self._base, name, self._shared(name, value))
         for name, (own, _) in own_values.items():
             if name == "request" and new:
                 self._base.request.message_id = own.message_id
-            own_values[name] = (own, copied(own))
+            if not ends:
+                own_values[name] = (own, copied(own))
         return tuple(new)
+
+    def _shared(self, name: str, value: Any) -> Any:
+        """A copy of a new value that nobody else changes."""
+        if name not in SHARED:
+            return copied(value)
+        history = self.session.history
+        own = before(value, history) if _are_messages(name, value) else None
+        return all_kept(value) if own is None else [*all_kept(value[:own]), *history]
 
     def close(self, late: str = "") -> None:
         """Let no assignment count any more, and nothing at all where it is ``late``."""
@@ -281,6 +302,14 @@ def seen(ctx: Context) -> View:
     return ctx  # pyright: ignore[reportReturnType] - a cast takes its time
 
 
+def as_it_is(value: Any) -> Any:
+    """A value that is compared with what a hook makes of its copy; nobody changes it in place."""
+    if type(value) is not Request or type(value.messages) is not list:
+        return value if isinstance(value, KeptDict | KeptList) else copied(value)
+    about = value.model, value.params, value.session_id, value.message_id
+    return Request(value.messages, value.tools, *about)
+
+
 def copied(value: Any) -> Any:
     """A value that changes of the original do not reach; events, results, texts never change."""
     match value:
@@ -296,8 +325,12 @@ def copied(value: Any) -> Any:
             return copy(value) if hasattr(value, "stop_reason") else value
 
 
-def _differences(own: Request, before: Request) -> dict[str, Any]:
+def _are_messages(name: str, value: object) -> TypeGuard[list[Message]]:
+    return name == "messages" and type(value) is list
+
+
+def _differences(own: Request, was: Request) -> dict[str, Any]:
     pairs: Sequence[tuple[str, Any, Any]] = [
-        (name, getattr(own, name), getattr(before, name)) for name in IN_REQUEST
+        (name, getattr(own, name), getattr(was, name)) for name in IN_REQUEST
     ]
     return {name: now for name, now, was in pairs if now is not was and now != was}

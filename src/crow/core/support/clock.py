@@ -28,13 +28,15 @@ class Clock:
     It is made where the first step begins, at ``began``. ``blocks`` is called with the seconds for
     which a step of the errand's own has kept everything else from running; what others did in that
     step is ``elsewhere``, and what the thread was kept from doing in it is known by ``waits``. For
-    ``stood`` seconds it has waited for others.
+    ``stood`` seconds it has waited for others. ``over`` says that this step is the last.
     """
 
     elsewhere: float = 0.0
     stood: float = 0.0
+    over: bool = False
     expired: bool = False
     waiter: asyncio.Future[None] | None = None
+    _due: bool = False
     _handle: asyncio.TimerHandle | None = None
     _in_step: bool = True
     _loop: asyncio.AbstractEventLoop | None = None
@@ -71,6 +73,10 @@ class Clock:
         if perf_counter() - self.began > BLOCKING:
             self._look()
         self._in_step = False
+        if self._due:
+            self._due = False
+            if not self.over:
+                self._expire()
 
     def _look(self) -> None:
         """Tell of a step that took long, as far as that was the errand's own doing."""
@@ -106,7 +112,9 @@ class Clock:
             self.stood, self._stopped = self.stood + self.began - self._stopped, 0.0
         if self._pauses == 0 and self._loop is not None:
             self._since = self._loop.time()
-            if self._handle is None:
+            if self._in_step:  # which is mostly the last
+                self._due = self._handle is None
+            elif self._handle is None:
                 self._set(self._left)
 
     def _set(self, seconds: float) -> None:
@@ -136,6 +144,7 @@ class Clock:
         Where the waiting is cancelled, so is the task, which has the rest of its time to end.
         """
         self._left -= spent
+        self._in_step = False
         self._loop = loop = task.get_loop()
         self.resume()
         cancelled = False

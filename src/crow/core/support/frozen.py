@@ -22,6 +22,8 @@ HASH = attrgetter("__class__.__hash__")
 OF_A_CLASS = ("__dict__", "__weakref__", "__dataclass_fields__", "__dataclass_params__")
 """What is made anew for a class with slots."""
 FIELD: Any = Field
+NESTED: Any = (dict, list)
+"""What JSON holds others in; that is no type here, for what is in one is not known."""
 SHAPING = RLock()
 
 
@@ -164,6 +166,8 @@ def _hashed(cls: Any) -> list[str]:
 
 
 def _equal(self: Any, other: object) -> bool:
+    if other is self:
+        return True
     if other.__class__ is not self.__class__:
         return NotImplemented
     names = _compared(self.__class__)
@@ -217,7 +221,7 @@ IN_SET = (
 
 
 class KeptDict(dict[Any, Any]):
-    """An object that stays as it is. Copies of it, deep ones too, are plain dicts and lists.
+    """An object that stays as it is, made by `kept`. Copies of it, deep ones too, are plain.
 
     ``fits`` is the type that it was last found to be of: it is of that for good. ``flow`` is what
     `crow.core.history.flow` has found of a message.
@@ -303,32 +307,35 @@ def kept(value: V) -> V:
     """A value that nobody can change in place, all the way down; itself where it is one."""
     if isinstance(value, KeptDict | KeptList):
         return value
+    made: Any = value
+    whole: Any = value  # a cast takes its time
     if isinstance(value, dict):
-        items = {**cast("dict[Any, Any]", value)}
+        items = {**whole}
         for key, each in items.items():
-            if isinstance(each, dict | list) and type(cast(Any, each)) is not KeptDict:
-                items[key] = kept(cast(Any, each))
-        return cast(V, KeptDict(items))
-    if isinstance(value, list):
-        every = [*cast("list[Any]", value)]
+            if isinstance(each, NESTED):
+                items[key] = kept(each)
+        made = KeptDict(items)
+        made.fits = None
+    elif isinstance(value, list):
+        every = [*whole]
         for at, each in enumerate(every):
-            if isinstance(each, dict | list):
-                every[at] = kept(cast(Any, each))
-        return cast(V, KeptList(every))
-    return value
+            if isinstance(each, NESTED):
+                every[at] = kept(each)
+        made = KeptList(every)
+    return made
 
 
 def thawed(value: V) -> V:
     """A copy of JSON that may be changed in place, all the way down."""
+    whole: Any = value
     if isinstance(value, dict):
-        items = {**cast("dict[Any, Any]", value)}
-        for key, each in items.items():
-            if isinstance(each, dict | list):
-                items[key] = thawed(cast(Any, each))
-        return cast(V, items)
-    if isinstance(value, list):
-        return cast(V, [*map(thawed, cast("list[Any]", value))])
-    return value
+        whole = {**whole}
+        for key, each in whole.items():
+            if isinstance(each, NESTED):
+                whole[key] = thawed(each)
+    elif isinstance(value, list):
+        whole = [*map(thawed, whole)]
+    return whole
 
 
 def all_kept(values: Iterable[Any]) -> list[Any]:

@@ -199,6 +199,7 @@ class Errand(Coroutine[Any, Any, Any]):
         """Tell who waits that this is the last step: a turn of the loop before the task would."""
         self.errands.retire(self)
         if self.clock is not None:
+            self.clock.over = True
             self.clock.wake()
 
     def give_up(self) -> None:

@@ -217,10 +217,7 @@ def _list(wanted: Any, shape: Any) -> Fits:
 
 def _unknown(values: list[Any], shape: Any) -> list[Any]:
     """Those that were not found to fit before; thousands are asked before every request."""
-    try:
-        return [each for each in values if type(each) is not KeptDict or each.fits is not shape]
-    except AttributeError:  # one was never looked at
-        return [each for each in values if getattr(each, "fits", None) is not shape]
+    return [each for each in values if type(each) is not KeptDict or each.fits is not shape]
 
 
 def _typed_dict(shape: Any) -> Fits:
@@ -243,7 +240,7 @@ def _typed_dict(shape: Any) -> Fits:
     def known(value: Any) -> bool:
         if not isinstance(value, KeptDict):
             return typed(value)
-        if getattr(value, "fits", None) is not shape:
+        if value.fits is not shape:
             if not typed(value):
                 return False
             value.fits = shape

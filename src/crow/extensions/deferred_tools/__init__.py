@@ -136,12 +136,17 @@ class DeferredToolsHook:
         await ctx.append(message)
         ctx.messages = [*ctx.messages, message]
 
-    async def around_run(
+    def around_run(
         self, ctx: RunContext, call_next: Callable[[], Awaitable[object]]
-    ) -> object:
+    ) -> Awaitable[object]:
         """Announce behind a prompt what has come since the last answer."""
-        if (more := self._announce(ctx)) is not None:
-            await more
+        more = self._announce(ctx)
+        return call_next() if more is None else self._after(more, call_next)
+
+    async def _after(
+        self, more: Awaitable[None], call_next: Callable[[], Awaitable[object]]
+    ) -> object:
+        await more
         return await call_next()
 
     def after_turn(self, ctx: TurnContext) -> Awaitable[None] | None:

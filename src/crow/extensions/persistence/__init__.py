@@ -168,25 +168,49 @@ class PersistenceHook(SessionStore):
         prompted = log.catch_up()
         if message.get("tool_call_id") in log.results:
             return None
-        return self._heard(ctx, log, message, title, prompted)
+        is_reply = message["role"] == "assistant"
+        if prompted or ctx.session.title != title:
+            return self._heard(ctx, log, title, prompted, is_reply)
+        try:
+            more = None if log.trouble else self._keeper(is_reply)(log)
+        except SessionError as error:
+            more = self._fail(ctx, log, str(error))
+        if more is not None:
+            return self._heard_late(ctx, log, more, is_reply)
+        if is_reply:
+            self._replied(log)
+        return None
+
+    def _keeper(self, is_reply: bool) -> Callable[[SessionLog], Awaitable[None] | None]:
+        """What keeps a message: behind a reply come the calls that it wants, or the run's end."""
+        return self._archive.keep_soon if is_reply else self._archive.keep
+
+    async def _heard_late(
+        self, ctx: Context, log: SessionLog, more: Awaitable[None], is_reply: bool
+    ) -> None:
+        await self._noted(ctx, log, more)
+        if is_reply:
+            self._replied(log)
 
     async def _heard(
-        self, ctx: Context, log: SessionLog, message: Message, title: str, prompted: bool
+        self, ctx: Context, log: SessionLog, title: str, prompted: bool, is_reply: bool
     ) -> None:
         if prompted:
-            stored = await self._store(ctx, log, used=True)
-        elif message["role"] == "assistant":  # the calls that it wants, or the run's end, follow
-            stored = await self._try(ctx, log, self._archive.keep_soon)
+            await self._store(ctx, log, used=True)
         else:
-            stored = await self._keep(ctx, log)
-        if message["role"] == "assistant":
-            log.said.clear()
-            if stored and not self._place.keeps_records:
-                log.reaching = log.seq - 1
-            elif stored:
-                log.reach()
+            await self._try(ctx, log, self._keeper(is_reply))
+        if is_reply:
+            self._replied(log)
         if ctx.session.title != title:
             await ctx.emit(TitleChanged(ctx.session.title))
+
+    def _replied(self, log: SessionLog) -> None:
+        """Forget what streamed of a reply: it is a message now."""
+        log.said.clear()
+        if not log.trouble and not self._place.keeps_records:
+            log.reaching = log.seq - 1
+        elif not log.trouble:
+            log.reach()
 
     @hook("on_llm_request", order=OUTERMOST)
     def on_llm_request(self, ctx: RequestContext) -> None:
@@ -206,14 +230,34 @@ class PersistenceHook(SessionStore):
             await self._keep(ctx, log)
 
     @hook("around_tool", order=OUTERMOST)
-    async def around_tool(
+    def around_tool(
+        self, ctx: ToolContext, call_next: Callable[[], Awaitable[ToolResult]]
+    ) -> Awaitable[ToolResult]:
+        """Store the intent before the side effect; without the one there is not the other."""
+        log = self._log.get(ctx.session)
+        if log is None:
+            return self._around_first(ctx, call_next)
+        log.witness_soon()
+        log.record("started", started(ctx))
+        more = self._note(ctx, log)
+        is_kept = more is None and not log.failure
+        return call_next() if is_kept else self._once_kept(log, more, call_next)
+
+    async def _around_first(
         self, ctx: ToolContext, call_next: Callable[[], Awaitable[ToolResult]]
     ) -> ToolResult:
-        """Store the intent before the side effect; without the one there is not the other."""
-        log = await self._page(ctx.session)
-        log.witness()
-        log.record("started", started(ctx))
-        if not await self._keep(ctx, log) and log.failure:
+        await self._page(ctx.session)
+        return await self.around_tool(ctx, call_next)
+
+    async def _once_kept(
+        self,
+        log: SessionLog,
+        more: Awaitable[None] | None,
+        call_next: Callable[[], Awaitable[ToolResult]],
+    ) -> ToolResult:
+        if more is not None:
+            await more
+        if log.trouble and log.failure:
             return ToolResult.failure(f"not run: {log.failure}")
         return await call_next()
 
@@ -226,7 +270,7 @@ class PersistenceHook(SessionStore):
         if ctx.result is None:
             return None
         log.results[ctx.call.id] = ctx.result.content
-        log.witness()
+        log.witness_soon()
         log.record("result", finished(ctx, ctx.result, log.printed.pop(ctx.call.id, "")))
         return self._note(ctx, log)
 
@@ -236,7 +280,7 @@ class PersistenceHook(SessionStore):
         log = self._log.get(ctx.session)
         if log is None:
             return self._first(ctx, partial(self.after_turn, ctx))
-        log.witness()
+        log.witness_soon()
         if not log.trouble:
             self._archive.save_soon(log, self._place.soon)
         return None

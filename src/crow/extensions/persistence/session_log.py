@@ -84,7 +84,7 @@ class SessionLog:
     trouble that ended the present run. ``said`` is text that was shown since the last message,
     ``printed`` the end of what calls that run have shown. ``gone`` is a deleted session, ``timer``
     hands over what waits. ``reaching`` is the seq of a message that waits, and whose text has
-    streamed.
+    streamed. ``looks`` says that it is about to look at what hooks did.
     """
 
     session: Session
@@ -112,6 +112,7 @@ class SessionLog:
     usage: Usage | None = None
     anchor: int = 0
     traced: int = 0
+    looks: bool = False
     sent: LastRequest = field(default_factory=LastRequest)
     reaching: int | None = None
     damaged: list[int] = field(default_factory=list[int])
@@ -142,6 +143,17 @@ class SessionLog:
             self.traced = trace.count
             if did:
                 self.record("hooks", {"records": did})
+
+    def witness_soon(self) -> None:
+        """`witness` in the next turn of the loop: while a command runs, or a model answers."""
+        if not self.looks:
+            self.looks = True
+            asyncio.get_running_loop().call_soon(self._look)
+
+    def _look(self) -> None:
+        self.looks = False
+        if not self.gone:
+            self.witness()
 
     def waits_for(self, rows: Sequence[Row]) -> None:
         """Let rows wait that were on their way to the database when the process was killed."""

@@ -6,7 +6,7 @@ import asyncio
 import os
 import socket
 import time
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -148,12 +148,15 @@ class RewindHook:
             await asyncio.to_thread(self._notices.close)
 
     @hook("around_tool", order=LAST, timeout=None)
-    async def watch(self, ctx: ToolContext, call_next: NextCall) -> ToolResult:
+    def watch(self, ctx: ToolContext, call_next: NextCall) -> Awaitable[ToolResult]:
         """Keep what the call may change, and write down what it did change."""
         watched = self._watched(ctx)
         wanted = reach(ctx)
-        if wanted is None:
-            return await call_next()
+        return call_next() if wanted is None else self._watch(ctx, call_next, watched, wanted)
+
+    async def _watch(
+        self, ctx: ToolContext, call_next: NextCall, watched: FileTracker, wanted: list[str]
+    ) -> ToolResult:
         moment = await self._begin(ctx, watched, wanted or None)
         try:
             return await call_next()

@@ -200,11 +200,16 @@ class SandboxHook:
             await ctx.ui.notify(text.format(why), severity="warning")
 
     @hook("around_tool", order=LAST, tools=RUNS)
-    async def confine(self, ctx: ToolContext, call_next: NextCall) -> ToolResult:
+    def confine(self, ctx: ToolContext, call_next: NextCall) -> Awaitable[ToolResult]:
         """Run a command in its ring, and tell the model what that has refused and what ended it."""
         sandbox = SESSION.get(ctx)
-        is_outside = sandbox is None or ctx.ring == "outside" or not sandbox.name
-        if sandbox is None or (is_outside and ctx.client.terminals is not None):
+        return call_next() if sandbox is None else self._confined(ctx, call_next, sandbox)
+
+    async def _confined(
+        self, ctx: ToolContext, call_next: NextCall, sandbox: SessionSandbox
+    ) -> ToolResult:
+        is_outside = ctx.ring == "outside" or not sandbox.name
+        if is_outside and ctx.client.terminals is not None:
             return await call_next()
         is_reading = ctx.ring == "reading"
         ring = "outside" if is_outside else "reading" if is_reading else "workspace"

@@ -228,21 +228,32 @@ class SkillsHook:
             if not is_here and not prompt.startswith(f"/{skill.name}") and skill.matches(prompt):
                 yield skill
 
-    async def around_run(
+    def around_run(
         self, ctx: RunContext, call_next: Callable[[], Awaitable[object]]
-    ) -> object:
+    ) -> Awaitable[object]:
         """Announce what was found since the model was last told."""
         index = self.index(ctx)
-        for skill in index.matched:
-            await _use(ctx, skill)
         if index.listed is None and index.begun:
             index.listed = set()
         index.begun = True
-        if index.listed is not None:
-            fresh = [skill for skill in index.for_model() if skill.name not in index.listed]
+        known = index.listed
+        fresh = [] if known is None else [s for s in index.for_model() if s.name not in known]
+        if not (index.matched or fresh):
+            return call_next()
+        return self._announced(ctx, index, fresh, call_next)
+
+    async def _announced(
+        self,
+        ctx: RunContext,
+        index: SkillIndex,
+        fresh: list[Skill],
+        call_next: Callable[[], Awaitable[object]],
+    ) -> object:
+        for skill in index.matched:
+            await _use(ctx, skill)
+        if fresh and index.listed is not None:
             index.listed.update(skill.name for skill in fresh)
-            if fresh:
-                await ctx.inject_context("\n".join([ANNOUNCED, *(skill.line for skill in fresh)]))
+            await ctx.inject_context("\n".join([ANNOUNCED, *(skill.line for skill in fresh)]))
         return await call_next()
 
     async def after_compact(self, ctx: CompactContext) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from operator import itemgetter
 from typing import Any, Unpack
 
 from crow.core.errors import ModelError
@@ -20,7 +19,6 @@ from crow.llm.http.request_format import RequestFormat, said_in
 from crow.llm.models import UNKNOWN, ModelInfo
 
 PATH = "/chat/completions"
-ENCODED, MOVED = itemgetter(0), itemgetter(1)
 READ = b'{"role":"assistant","content":"I have the results."}'
 
 
@@ -112,10 +110,12 @@ class ChatWire:
         """The form without what an endpoint has just refused of options and thoughts."""
         return milder(form, said_in(error))
 
-    def _join(self, messages: Sequence[Message], pieces: Sequence[Piece]) -> list[bytes]:
+    def _join(
+        self, messages: Sequence[Message], pieces: Sequence[Piece], *, is_plain: bool
+    ) -> list[bytes] | None:
         """All messages, images behind the results that they belong to."""
-        if not self._answered and not any(map(MOVED, pieces)):
-            return list(map(ENCODED, pieces))
+        if is_plain and not self._answered:
+            return None
         items: list[bytes] = []
         waiting: list[ImagePart] = []
         before = ""

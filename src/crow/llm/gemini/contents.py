@@ -78,7 +78,9 @@ class Contents:
         self._items.append(b'{"role":"%b","parts":[%b]}' % (role, parts))
 
 
-def contents(messages: Sequence[Message], pieces: Sequence[Piece]) -> list[bytes]:
+def contents(
+    messages: Sequence[Message], pieces: Sequence[Piece], *, is_plain: bool
+) -> list[bytes]:
     """All messages but what the system says before anybody else."""
     found = Contents()
     first = _preface(messages)

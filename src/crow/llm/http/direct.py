@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import selectors
 import ssl
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import suppress
-from selectors import EVENT_READ, DefaultSelector
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -28,6 +28,10 @@ UNREAD = 256 * 1024
 IN_URLS = "!$%&'()*+,/:;=?@[]~"
 HAPPY_EYEBALLS = 0.25
 CODINGS = ("gzip", "x-gzip", "deflate")
+WITHOUT_FILE: Callable[[], selectors.BaseSelector] = getattr(
+    selectors, "PollSelector", selectors.SelectSelector
+)
+"""What looks at a socket, and needs no descriptor of its own for that."""
 
 
 class Direct:
@@ -46,6 +50,7 @@ class Direct:
         self._connect_within = connect
         self._delay = HAPPY_EYEBALLS if race else None
         self._idle: list[Line] = []
+        self._targets: dict[str, str] = {}
 
     async def request(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes = b""
@@ -55,10 +60,11 @@ class Direct:
         How long the response may take is its caller's to say.
         """
         line = self._kept() or await self._connect()
-        parts = urlsplit(url)
-        target = quote(parts._replace(scheme="", netloc="").geturl(), safe=IN_URLS)
+        if (target := self._targets.get(url)) is None:
+            parts = urlsplit(url)._replace(scheme="", netloc="")
+            target = self._targets[url] = quote(parts.geturl(), safe=IN_URLS) or "/"
         try:
-            line.send(method, target or "/", {"host": self._netloc, **headers}, body)
+            line.send(method, target, {"host": self._netloc, **headers}, body)
             head = await line.head()
         except (OSError, h11.ProtocolError) as error:
             line.abort()
@@ -142,6 +148,7 @@ class Line(asyncio.Protocol):
         self._unread = 0
         self._lost: OSError | None = None
         self._rests_since = 0.0
+        self._selector: selectors.BaseSelector | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep what writes."""
@@ -175,8 +182,8 @@ class Line(asyncio.Protocol):
         """Write a whole request. Raises `h11.LocalProtocolError` for what is none."""
         fields = [*headers.items(), *([("content-length", str(len(body)))] if body else [])]
         head = h11.Request(method=method, target=target, headers=fields)
-        for event in (head, h11.Data(body), h11.EndOfMessage()):
-            self._transport.write(self._h11.send(event) or b"")
+        parts = [self._h11.send(event) for event in (head, h11.Data(body), h11.EndOfMessage())]
+        self._transport.write(b"".join(filter(None, parts)))  # in one piece: each wakes the peer up
 
     async def head(self) -> h11.Response:
         """The response's head. Raises `OSError` and `h11.RemoteProtocolError`."""
@@ -220,9 +227,10 @@ class Line(asyncio.Protocol):
 
     def _is_quiet(self) -> bool:
         """False where something came of which the event loop does not know yet."""
-        with DefaultSelector() as selector:
-            selector.register(self._transport.get_extra_info("socket"), EVENT_READ)
-            return not selector.select(0)
+        if self._selector is None:
+            self._selector = WITHOUT_FILE()
+            self._selector.register(self._transport.get_extra_info("socket"), selectors.EVENT_READ)
+        return not self._selector.select(0)
 
     def _wake(self) -> None:
         if self._more is not None and not self._more.done():

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from crow.core.messages import Message, ToolSpec
 from crow.core.support.frozen import KeptDict
@@ -25,13 +25,24 @@ Piece: TypeAlias = "tuple[bytes, Any]"
 """A message as JSON (empty where none is sent), and what `Join` must know of it beside."""
 Write: TypeAlias = Callable[[RequestFormat, Message], Piece]
 """Encodes one message by itself."""
-Join: TypeAlias = Callable[[Sequence[Message], Sequence[Piece]], Iterable[bytes]]
-"""The items of the request's list, from the messages and their pieces."""
 
 
-def one_by_one(messages: Sequence[Message], pieces: Sequence[Piece]) -> Iterable[bytes]:
+class Join(Protocol):
+    """Makes the items of the request's list, from the messages and their pieces.
+
+    They are ``is_plain`` where there is nothing to know beside them. None: each is an item.
+    """
+
+    def __call__(
+        self, messages: Sequence[Message], pieces: Sequence[Piece], *, is_plain: bool
+    ) -> Iterable[bytes] | None: ...
+
+
+def one_by_one(
+    messages: Sequence[Message], pieces: Sequence[Piece], *, is_plain: bool
+) -> Iterable[bytes] | None:
     """Every message as an item of its own."""
-    return [encoded for encoded, _ in pieces if encoded]
+    return None
 
 
 class Conversation:
@@ -40,7 +51,9 @@ class Conversation:
     ``ids`` are those of all calls, ``images`` the hashes of all images that are there.
     """
 
-    __slots__ = ("_write", "copies", "form", "ids", "images", "pieces", "size")
+    __slots__ = (
+        "_joined", "_write", "copies", "form", "ids", "images", "is_plain", "pieces", "size",
+    )  # fmt: skip
 
     def __init__(self, form: RequestFormat, write: Write) -> None:
         self.form = form
@@ -50,6 +63,8 @@ class Conversation:
         self.ids: set[str] = set()
         self.images: set[int] = set()
         self.size = 0
+        self.is_plain = True
+        self._joined = (0, bytearray())
 
     def follow(self, messages: list[Message]) -> None:
         """Become what these messages are, and encode only those that are not known."""
@@ -57,9 +72,11 @@ class Conversation:
         if self.copies != messages[:known]:
             known = self._match(messages)
         for message in messages[known:]:
+            encoded, beside = piece = self._write(self.form, message)
             self.copies.append(copy_json(message))
-            self.pieces.append(self._write(self.form, message))
-            self.size += len(self.pieces[-1][0])
+            self.pieces.append(piece)
+            self.size += len(encoded)
+            self.is_plain = self.is_plain and not beside
         self.ids |= ids_in(messages[known:])
         self.images |= images_in(messages[known:])
 
@@ -67,14 +84,25 @@ class Conversation:
         """Mend what differs in place; how many messages are known then."""
         known = min(len(self.copies), len(messages))
         del self.copies[known:], self.pieces[known:]
+        self._joined = (0, bytearray())
         for index, message in enumerate(messages[:known]):
             if self.copies[index] != message:
                 self.copies[index] = copy_json(message)
                 self.pieces[index] = self._write(self.form, message)
         self.size = sum(len(encoded) for encoded, _ in self.pieces)
+        self.is_plain = not any(beside for _, beside in self.pieces)
         self.ids = ids_in(messages[:known])
         self.images = images_in(messages[:known])
         return known
+
+    def joined(self) -> bytearray:
+        """All of it, one message after the other; only what is new is put to it."""
+        length, text = self._joined
+        for encoded, _ in self.pieces[length:]:
+            if encoded:
+                text += b"," + encoded if text else encoded
+        self._joined = len(self.pieces), text
+        return text
 
 
 class Encoder:
@@ -88,10 +116,16 @@ class Encoder:
         self._tools: list[Any] = []
         self._tools_json = b""
 
-    def messages(self, messages: list[Message], conversation: str, form: RequestFormat) -> bytes:
-        """The items that the messages become, as JSON with commas between, without brackets."""
+    def messages(
+        self, messages: list[Message], conversation: str, form: RequestFormat
+    ) -> bytes | bytearray:
+        """The items that the messages become, as JSON with commas between, without brackets.
+
+        Nobody changes them: they grow with the conversation.
+        """
         known = self.follow(messages, conversation, form)
-        return b",".join(self._join(known.copies, known.pieces))
+        items = self._join(known.copies, known.pieces, is_plain=known.is_plain)
+        return known.joined() if items is None else b",".join(items)
 
     def follow(
         self, messages: list[Message], conversation: str, form: RequestFormat
@@ -113,11 +147,11 @@ class Encoder:
         return self._tools_json
 
     def ids(self, conversation: str, messages: list[Message]) -> set[str]:
-        """The ids of the calls in the messages that were sent last for a conversation."""
+        """The ids of the calls in the messages that were sent last for a conversation, to read."""
         known = self._conversations.get(conversation)
         if not conversation or known is None or len(known.copies) != len(messages):
             return ids_in(messages)
-        return set(known.ids)
+        return known.ids
 
     def images(self, conversation: str) -> set[int]:
         """Hashes of the images in the messages that were sent last for a conversation."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from crow.core.errors import ModelError
 from crow.core.ports.llm import Delta
-from crow.llm.http.reply_reader import SHARE, Pace
 from crow.llm.http.retry import Clock
 from crow.llm.http.stream import EventStream
 

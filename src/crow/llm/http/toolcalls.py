@@ -65,7 +65,8 @@ class ToolCalls:
         self, known: Callable[[], set[str]], earlier: Iterable[tuple[str, str, str]] = ()
     ) -> None:
         self._known = known
-        self._used: set[str] | None = None
+        self._before: set[str] | None = None
+        self._used: set[str] = set()
         self._earlier = list(earlier)
         self._calls: list[Piecework] = []
         self._by_index: dict[int, Piecework] = {}
@@ -159,16 +160,16 @@ class ToolCalls:
 
         Nine letters and digits, because one provider takes nothing else.
         """
-        if self._used is None:
-            self._used = self._known()
-        used = self._used
+        if self._before is None:
+            self._before = self._known()
+        before, used = self._before, self._used
         position = self._calls.index(call)
         if position < len(self._earlier) and self._earlier[position][1] == call.name:
             new = self._earlier[position][0]
         else:
             new = clean(call.given_id)
-        number = len(used)
-        while not new or new in used:
+        number = len(before) + len(used)
+        while not new or new in before or new in used:
             number += 1
             new = f"call{number:05d}"
         used.add(new)

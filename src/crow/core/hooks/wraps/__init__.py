@@ -77,6 +77,8 @@ class Layer:
 
     __slots__ = (
         "_go",
+        "_last",
+        "_leaving",
         "_refused",
         "_tasks",
         "changed",
@@ -98,6 +100,8 @@ class Layer:
         self.ctx = ctx
         self.sink = sink
         self._go = go
+        self._last: Attempt[Any] | None = None
+        self._leaving: Attempt[Any] | None = None
         self._refused = 0
         self._tasks: set[asyncio.Task[Any]] = set()
         self.changed: tuple[str, ...] = ()
@@ -108,6 +112,8 @@ class Layer:
         """What the hook makes of it. Raises what went wrong in it, or further in."""
         try:
             ran = await run_hook(self.hook, self.view, self)
+            if self._leaving is not None:
+                await self._instead(ran, self._leaving)
         finally:
             self._close()
         answer = None
@@ -126,6 +132,29 @@ class Layer:
         if (more := self._unseen(answer)) is not None:
             await more
         return answer
+
+    def leaves(self, ran: Ran) -> bool:
+        """Whether the hook is done, and has answered with an attempt that is to be made.
+
+        Nothing of it has to be waited for then: there is no task and no clock for it.
+        """
+        last = self._last
+        if last is None or ran.answer is not last or not last.is_new or self._tasks:
+            return False
+        touched = ran.has_cancelled or self.view.session.history.before is not ran.touched
+        if touched or self.hook.lazy or ran.seconds >= self.hook.patience:
+            return False
+        self._leaving = last
+        return True
+
+    async def _instead(self, ran: Ran, attempt: Attempt[Any]) -> None:
+        """Make the attempt that a hook has answered with."""
+        try:
+            ran.answer = await attempt
+        except (KeyboardInterrupt, GeneratorExit, asyncio.CancelledError):
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever lies further in may raise anything
+            ran.error = error
 
     def _unseen(self, answer: Any) -> Awaitable[None] | None:
         """What shows that of the answer which nobody has seen yet; None where there is nothing."""
@@ -150,7 +179,8 @@ class Layer:
 
     def call_next(self) -> Attempt[Any]:
         """Go on. Raises `HookError` once the hook has ended or its time is over."""
-        return Attempt(self._attempt(None, nowhere))
+        self._last = attempt = Attempt(self._attempt(None, nowhere))
+        return attempt
 
     def _onward(self, new: Any, sink: Sink) -> Awaitable[Any]:
         """Run what lies further in, with something new if there is that."""
@@ -162,15 +192,11 @@ class Layer:
         run = view.run
         if view.ended or (run is not None and run.cancelled):
             await self._hold_back()
-        if view.ended:
-            raise HookError(f"too late to call_next(): {view.ended}")
-        if self._tasks and self.hook.event in ALONE:
-            raise HookError("call_next() is at work already: await it before the next")
-        if given(view) is not None:
-            self.changed += view.settle()
+        self._set_off()
         clock, task = view.clock, task_of(run)
         self._tasks.add(task)
-        clock.pause()
+        if clock is not None:
+            clock.pause()
         try:
             result = await self._onward(new, sink)
         except BaseException as error:
@@ -179,9 +205,20 @@ class Layer:
             raise
         finally:
             self._tasks.discard(task)
-            clock.resume()
+            if clock is not None:
+                clock.resume()
         self.results.append(result)
         return result
+
+    def _set_off(self) -> None:
+        """Take what the hook has changed along. Raises `HookError` where it cannot go on."""
+        view: Any = self.view
+        if view.ended:
+            raise HookError(f"too late to call_next(): {view.ended}")
+        if self._tasks and self.hook.event in ALONE:
+            raise HookError("call_next() is at work already: await it before the next")
+        if given(view) is not None:
+            self.changed += view.settle()
 
     async def _hold_back(self) -> None:
         """Let others work before somebody is told no; who tries for ever is ended."""
@@ -280,7 +317,8 @@ class ToolLayer(Layer):
         """Run the tool, with other arguments where they are given."""
         if args is not None:
             check("what call_next() is given", args, json_object)
-        return Attempt(self._attempt(args, nowhere))
+        self._last = attempt = Attempt(self._attempt(args, nowhere))
+        return attempt
 
     def _onward(self, new: dict[str, Any] | None, sink: Sink) -> Awaitable[Any]:
         if new is None or new == self.ctx.args:

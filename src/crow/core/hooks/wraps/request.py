@@ -60,7 +60,8 @@ class RequestLayer(Layer):
     def call_next(self, request: Request | None = None, /, **changes: Any) -> RequestAttempt:
         """Ask the model, another request or a changed one where that is given."""
         new = _changes(request, changes) if request is not None or changes else None
-        return RequestAttempt(self._attempt(new, self._out.put), self, new)
+        self._last = attempt = RequestAttempt(self._attempt(new, self._out.put), self, new)
+        return attempt
 
     async def _alone(self) -> Completion:
         return await self._onward(None, self._out.put)

@@ -139,6 +139,9 @@ class CommandPaths:
         self, words: Sequence[Word], cwds: Cwds
     ) -> Iterator[tuple[tuple[Word, ...], Cwds]]:
         """A command with its variables resolved, and the directories in which it says that."""
+        if len(cwds) == 1:
+            yield tuple([self.resolved(word, cwds[0]) for word in words]), cwds
+            return
         found: dict[tuple[Word, ...], Cwds] = {}
         for cwd in cwds:
             said = tuple(self.resolved(word, cwd) for word in words)

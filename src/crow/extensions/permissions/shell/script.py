@@ -52,11 +52,38 @@ class Unknown:
 Part: TypeAlias = Text | Variable | Substitution | Unknown
 
 
+class _Spellings:
+    """What a word says of itself: it is asked for by every rule, and found out once."""
+
+    __slots__ = ("bare", "braced", "shape", "text")
+
+    bare: str
+    """The unquoted text alone."""
+    braced: bool
+    """Whether ``{a,b}`` or ``{1..9}`` makes several words of it."""
+    shape: str
+    """The word with a `HOLE` for each part that only the shell will know."""
+    text: str | None
+    """The word as the program gets it, tilde and globs as written; None where unknown."""
+
+
 @frozen
-class Word:
+class Word(_Spellings):
     """One word of a command."""
 
     parts: tuple[Part, ...]
+
+    def __post_init__(self) -> None:
+        texts = [part for part in self.parts if isinstance(part, Text)]
+        whole = "".join([part.value for part in texts])
+        bare = "".join([part.value for part in texts if not part.quoted])
+        braced = "{" in bare and is_braced(bare)
+        is_known = len(texts) == len(self.parts) and not braced
+        put = object.__setattr__
+        put(self, "bare", bare)
+        put(self, "braced", braced)
+        put(self, "text", whole if is_known else None)
+        put(self, "shape", whole if is_known else HOLE if braced else _shape_of(self.parts))
 
     @classmethod
     def of(cls, parts: list[Part]) -> Word:
@@ -79,23 +106,6 @@ class Word:
         return cls((Text(text),))
 
     @property
-    def text(self) -> str | None:
-        """The word as the program gets it, tilde and globs as written; None where unknown."""
-        first = self.parts[0]
-        if len(self.parts) == 1 and isinstance(first, Text) and "{" not in first.value:
-            return first.value
-        if self.braced or not all(isinstance(part, Text) for part in self.parts):
-            return None
-        return "".join(part.value for part in self.parts if isinstance(part, Text))
-
-    @property
-    def shape(self) -> str:
-        """The word with a `HOLE` for each part that only the shell will know."""
-        if self.braced:
-            return HOLE
-        return "".join(p.value if isinstance(p, Text) else HOLE for p in self.parts)
-
-    @property
     def spelled(self) -> str:
         """The word as it is written, without quotes; a `HOLE` for all but plain variables."""
         if self.braced:
@@ -110,25 +120,10 @@ class Word:
         )
 
     @property
-    def bare(self) -> str:
-        """The unquoted text alone."""
-        first = self.parts[0]
-        if len(self.parts) == 1 and isinstance(first, Text):
-            return "" if first.quoted else first.value
-        return "".join(p.value for p in self.parts if isinstance(p, Text) and not p.quoted)
-
-    @property
     def globbed(self) -> bool:
         """Whether the shell may replace it by names of files."""
         bare = self.bare
         return "*" in bare or "?" in bare or ("[" in bare and "]" in bare)
-
-    @property
-    def braced(self) -> bool:
-        """Whether ``{a,b}`` or ``{1..9}`` makes several words of it."""
-        bare = self.bare
-        inner = bare[bare.find("{") : bare.rfind("}") + 1] if "{" in bare else ""
-        return "," in inner or ".." in inner
 
     @property
     def splits(self) -> bool:
@@ -145,6 +140,16 @@ class Word:
     def known(self) -> bool:
         """Whether nothing in it is beyond plain variables and commands that are read too."""
         return not any(isinstance(part, Unknown) for part in self.parts)
+
+
+def is_braced(bare: str) -> bool:
+    """Whether unquoted text has braces that make several words of one."""
+    inner = bare[bare.find("{") : bare.rfind("}") + 1]
+    return "," in inner or ".." in inner
+
+
+def _shape_of(parts: tuple[Part, ...]) -> str:
+    return "".join([part.value if isinstance(part, Text) else HOLE for part in parts])
 
 
 @frozen

@@ -148,7 +148,7 @@ class Unwrapped:
 def program(word: Word) -> str | None:
     """A program's name without its directory."""
     text = word.text
-    return basename(text) or text if text else None
+    return text.rpartition("/")[2] or text if text else None
 
 
 def is_fixed(name: Word) -> bool:

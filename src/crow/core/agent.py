@@ -13,11 +13,6 @@ from crow.core.catalog import AnyCatalog, Mode, PromptSection
 from crow.core.defaults import ChatClient, Defaults
 from crow.core.extensions import Found, refuse_unbrought, warn_of_broken
 from crow.core.hooks.call_stack import is_own, refuse_own
-from crow.core.errors import ExtensionError, ModelError, SessionError, nearest
-from crow.core.events import Notice
-from crow.core.extensions import Found
-from crow.core.history import sendable
-from crow.core.hooks.context import RunContext
 from crow.core.hooks.contexts import NotificationContext, SessionContext, ToolContext
 from crow.core.hooks.registry import HookRegistry
 from crow.core.hooks.run_context import Reply, RunContext
@@ -27,11 +22,6 @@ from crow.core.ports.client import Client, NullClient
 from crow.core.ports.llm import LLM, Request, model_named
 from crow.core.ports.tool import SlashCommand, Tool
 from crow.core.prompt import answered, queued, run_prompt
-from crow.core.hooks.work import is_own, refuse_own
-from crow.core.messages import Content, ToolSpec, prompt_of
-from crow.core.optional import model_named
-from crow.core.ports import LLM, Client, NullClient, Request, SlashCommand, Tool
-from crow.core.prompt import answer, follow_up, following
 from crow.core.scope import Scope
 from crow.core.session import Session
 from crow.core.store import Store

@@ -14,20 +14,19 @@ from operator import contains
 from types import MappingProxyType
 from typing import Any, Self, SupportsIndex, cast
 
-from crow.core.messages import Message, TokenCount, Usage, is_prompt, tool_answer, total_of, weight
-from crow.core.support.frozen import IN_LIST, KeptDict, OwnList, kept
-from crow.core.support.tasks import DOING, Spawned
-from crow.core.support.validation import fits
-from crow.core.frozen import IN_LIST, KeptDict, kept
 from crow.core.messages import (
     Message,
     TokenCount,
     Usage,
+    is_prompt,
     tool_answer,
     total_of,
     unwritten,
     weight,
 )
+from crow.core.support.frozen import IN_LIST, KeptDict, OwnList, kept
+from crow.core.support.tasks import DOING, Spawned
+from crow.core.support.validation import fits
 from crow.core.tools import Call
 
 UNBEGUN = "it must begin with what the user said"

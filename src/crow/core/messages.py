@@ -9,8 +9,6 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any, Literal, NotRequired, Required, TypeAlias, TypedDict, cast
 
-from crow.core.support.frozen import kept
-
 JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 

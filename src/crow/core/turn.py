@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from crow.core.cache import CARRIER
 from crow.core.errors import ModelError
 from crow.core.events import CallDelta, StopReason, TextDelta, UsageReported
-from crow.core.history import flaw, flaw_before, repaired
+from crow.core.history import flaw, flaw_before, repaired, sendable
 from crow.core.hooks.context import Context
 from crow.core.hooks.contexts import TurnContext, open_call
 from crow.core.hooks.run_context import RunContext
 from crow.core.hooks.wraps.stream import Anew, Sink
-from crow.core.messages import Message, add_usage, is_prompt, sendable
+from crow.core.messages import Message, add_usage, is_prompt
 from crow.core.ports.llm import Completion, Delta, Request
 from crow.core.session import Session
 from crow.core.support.frozen import kept

@@ -15,20 +15,17 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard, TypeVar, cast
 
 from crow.core.errors import HookError
-from crow.core.history import flaw, flaw_before, open_end
-from crow.core.frozen import KeptDict, KeptList, all_kept, thawed
 from crow.core.history import before, flaw, flaw_before, open_end
 from crow.core.hooks.context import Context
 from crow.core.messages import Message
 from crow.core.ports.llm import Request
 from crow.core.session import Session
 from crow.core.support.clock import Clock
-from crow.core.support.frozen import all_kept, thawed
+from crow.core.support.frozen import KeptDict, KeptList, all_kept, thawed
 from crow.core.support.tasks import Spawned
-from crow.core.support.validation import check
+from crow.core.support.validation import check, fits
 from crow.core.tools import Call
 from crow.core.trace import Role
-from crow.core.validation import check, fits
 
 C = TypeVar("C", bound=Context)
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 Fields = dict[str, "str | int | None"]
 TITLE_LENGTH = 60
+ENOUGH = 2000
+"""Characters that are looked at for a title: a prompt can have millions."""
 
 
 @frozen
@@ -321,7 +323,7 @@ def touch(connection: Connection, key: Any) -> None:
 
 def title_of(text: str) -> str:
     """The first line that says something, at most sixty characters of it."""
-    line = next((line for line in map(str.strip, text.splitlines()) if line), "")
+    line = "".join(text.lstrip()[:ENOUGH].splitlines()[:1]).rstrip()
     return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1].rstrip() + "…"
 
 

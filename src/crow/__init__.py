@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from crow.core.session import Session as Session
     from crow.core.session import SessionInfo as SessionInfo
     from crow.core.session import Store as Store
+    from crow.core.threads import read_in_thread as read_in_thread
     from crow.core.tools import Call as Call
     from crow.core.tools import ToolResult as ToolResult
     from crow.core.trace import Record as Record
@@ -106,6 +107,7 @@ _ROOMS = {
     "crow.core.ports": "Client Completion LLM NullClient Request Tool ToolEnvironment",
     "crow.core.catalog": "Command Mode PromptSection",
     "crow.core.session": "Key Reply Session SessionInfo Store",
+    "crow.core.threads": "read_in_thread",
     "crow.core.tools": "Call ToolResult",
     "crow.core.trace": "Record",
     "crow.core.ui": "UI",

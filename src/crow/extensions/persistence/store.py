@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
-from crow import Key, Message, Session, SessionError, SessionInfo, SessionInUse
+from crow import Key, Message, Session, SessionError, SessionInfo, SessionInUse, read_in_thread
 from crow.extensions.persistence.archive import Archive
 from crow.extensions.persistence.record import Entry, Row, dump, together
 from crow.extensions.persistence.session_log import SessionLog
@@ -246,7 +246,7 @@ class SessionStore:
                 raise
             entries = []
         entries = together(entries, list(log.waiting.values()) if log else [])
-        return await asyncio.to_thread(lambda: list(Replay(session_id, asked).events(entries)))
+        return await read_in_thread(lambda: list(Replay(session_id, asked).events(entries)))
 
     async def segments(self, session_id: str) -> list[list[Message]]:
         """The histories of a session, oldest first: all but the last were compacted or left.
@@ -370,7 +370,7 @@ class SessionStore:
         except SessionError as error:
             trouble = error
         try:
-            return await asyncio.to_thread(self._answer, question)
+            return await read_in_thread(self._answer, question)
         except SessionError as error:
             raise trouble or error from error
 

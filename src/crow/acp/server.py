@@ -87,6 +87,7 @@ async def leaving_with_parent(link: StdioTransport, *, is_process: bool) -> Asyn
         yield
     finally:
         watch.cancel()
+        await asyncio.wait({watch})
         for number, handler in before.items():
             signal.signal(number, handler)
 

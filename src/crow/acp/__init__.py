@@ -40,9 +40,12 @@ async def run_agent(
     process that is stuck then is ended. ``source`` and ``sink`` are other file descriptors to
     speak on; they are not closed. ``link`` is one that was opened earlier, by `open_stdio`.
     """
-    from crow.acp.server import serve
+    import asyncio
+
+    from crow.acp.server import is_over, serve
     from crow.acp.stdio import StdioTransport
 
+    before = asyncio.all_tasks()
     is_process = source is None or sink is None
     if link is None:
         offer = offer_of(agent)
@@ -51,7 +54,8 @@ async def run_agent(
             if source is None or sink is None
             else StdioTransport(source, sink, offer)
         )
-    if await serve(agent, link, is_process=is_process):
+    await serve(agent, link, is_process=is_process)
+    if await is_over(before):
         link.close()
 
 

@@ -8,12 +8,13 @@ from contextlib import suppress
 from contextvars import copy_context  # noqa: TID251 - a thread inherits it
 from functools import partial
 from threading import Thread
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
-async def read_in_thread(read: Callable[..., T], *args: Any) -> T:
+async def read_in_thread(read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Let a function read in a thread, for as long as it likes, and return its result.
 
     For what changes nothing: who is cancelled leaves it behind, and so does a process that ends,
@@ -28,7 +29,7 @@ async def read_in_thread(read: Callable[..., T], *args: Any) -> T:
 
     def work() -> None:
         try:
-            told = partial(settle, answer.set_result, read(*args))
+            told = partial(settle, answer.set_result, read(*args, **kwargs))
         except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
             told = partial(settle, answer.set_exception, error)
         with suppress(RuntimeError):  # the loop is over

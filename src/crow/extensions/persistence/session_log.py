@@ -12,7 +12,15 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from crow import Message, Session, SessionError, Usage, frozen
-from crow.extensions.persistence.record import TELLING, Kind, LastRequest, Row, dump, witnessed
+from crow.extensions.persistence.record import (
+    TELLING,
+    Entry,
+    Kind,
+    LastRequest,
+    Row,
+    dump,
+    witnessed,
+)
 from crow.messages import Content, is_prompt, text_of
 
 if TYPE_CHECKING:
@@ -86,7 +94,7 @@ class SessionLog:
     trouble that ended the present run. ``said`` is text that was shown since the last message,
     ``printed`` the end of what calls that run have shown. ``gone`` is a deleted session, ``timer``
     hands over what waits. ``reaching`` is the seq of a message that waits, and whose text has
-    streamed.
+    streamed. ``read`` is all that the database has, as it was read, until more is recorded.
     """
 
     session: Session
@@ -117,9 +125,11 @@ class SessionLog:
     sent: LastRequest = field(default_factory=LastRequest)
     reaching: int | None = None
     damaged: list[int] = field(default_factory=list[int])
+    read: Sequence[Entry] = ()
 
     def record(self, kind: Kind, data: object) -> None:
         """Let a row wait."""
+        self.read = ()
         self.waiting[self.seq] = Row(self.seq, self.segment, kind, dump(data))
         self.seq += 1
 

@@ -239,14 +239,22 @@ class SessionStore:
         from crow.extensions.persistence.history import Replay
 
         log = self._archive.logs.get(session_id)
+        entries = together(
+            await self._entries(session_id, log), list(log.waiting.values()) if log else []
+        )
+        return await read_in_thread(lambda: list(Replay(session_id, asked).events(entries)))
+
+    async def _entries(self, session_id: str, log: SessionLog | None) -> list[Entry]:
+        """All rows of a session: of one that was just opened those that were read then, once."""
+        if log is not None and log.read:
+            read, log.read = [*log.read], ()
+            return read
         try:
-            _, entries = await self._whole(session_id)
+            return (await self._whole(session_id))[1]
         except SessionError:
             if log is None or not log.waiting:
                 raise
-            entries = []
-        entries = together(entries, list(log.waiting.values()) if log else [])
-        return await read_in_thread(lambda: list(Replay(session_id, asked).events(entries)))
+            return []
 
     async def segments(self, session_id: str) -> list[list[Message]]:
         """The histories of a session, oldest first: all but the last were compacted or left.

@@ -33,16 +33,26 @@ def before_run(ctx):
     prompts.append(ctx.prompt)
 
 async def on_session_start(ctx):
-    ctx.session.spawn(watch())
+    if not prompts:
+        ctx.session.spawn(watch())
 
 async def around_llm_request(ctx):
     return Completion("Read.")
 
-def on_session_end(ctx):
-    known, began = longest, time.thread_time()
+def after_run(ctx):
+    global longest
+    longest = 0.0 if len(prompts) == 1 else longest  # what is done once only does not count
+
+def one_pass():
+    began = time.thread_time()
     json.dumps(prompts, ensure_ascii=False).encode()
-    one_pass = time.thread_time() - began
-    Path(ctx.session.cwd, "steps.json").write_text(json.dumps([known, one_pass]))
+    return time.thread_time() - began
+
+def on_session_end(ctx):
+    if Path(ctx.session.cwd, "steps.json").exists():
+        return
+    known, one = longest, max(one_pass() for _ in range(3))
+    Path(ctx.session.cwd, "steps.json").write_text(json.dumps([known, one]))
 """
 
 
@@ -56,9 +66,10 @@ async def test_a_prompt_of_megabytes_is_gone_over_a_few_times_and_not_in_one_ste
     options = [] if store else ["--no-session-persistence"]
     editor = FakeEditor()
     async with editor.spawned(CROW, "acp", "--extension", str(tmp_path / "watch.py"), *options):
+        await editor.prompt(await editor.new_session(tmp_path), "first")
         session = await editor.new_session(tmp_path)
-        await editor.prompt(session, "a\n" * 2_000_000)
-        await editor.prompt(session, "short")  # behind what follows the first one
+        for said in ("a\n" * 4_000_000, "last"):  # behind what follows the first one
+            await editor.prompt(session, said)
         await editor.wire.request("session/close", {"sessionId": session})
     longest, one_pass = json.loads((tmp_path / "steps.json").read_text())
     assert longest < 2 * one_pass

@@ -25,7 +25,7 @@ Agent AgentHook Allow Answer Arg Ask Attachment Attachments Call Client Command 
 ConfigContext Context Continue CrowError CwdContext Deny ErrorContext ExtensionError FIRST HookError HookRegistry HookResult Key LAST LLM
  Message MessageContext Mode ModelError Next NextCall NextRequest NotificationContext NullClient Point ProjectSettings PromptSection Record Reply
  Request RequestContext RunContext Session SessionContext SessionError SessionInUse SessionInfo Stop Store Tool ToolContext ToolEnvironment
-ToolResult TurnContext UI UpdateContext Usage Verdict WorktreeContext build frozen hook mutable run_agent tool
+ToolResult TurnContext UI UpdateContext Usage Verdict WorktreeContext build frozen hook mutable read_in_thread run_agent tool
 """
 
 

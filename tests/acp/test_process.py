@@ -235,6 +235,54 @@ async def test_what_nobody_will_see_is_not_shown_to_its_end(command: Any, tmp_pa
     assert sum(len(json.dumps(each)) for each in shown) < sum(map(len, long)) / 2
 
 
+OUTLIVES = """
+async def main():
+    await run_agent(plain(SCRIPT))
+    for each in threading.enumerate():
+        if each.name == "crow-acp-end":
+            await asyncio.to_thread(each.join)
+    (HERE / "over").touch()
+asyncio.run(main())
+"""
+
+
+@pytest.mark.rule("a pure stdout, an exit in time")
+def test_a_script_goes_on_when_its_client_has_left(command: Any, tmp_path: Path) -> None:
+    """Whoever ends a process that is stuck has nothing to do there, and ends by itself."""
+    ended = converse(command("", OUTLIVES), HELLO)
+    assert ended.returncode == 0
+    assert (tmp_path / "over").exists()
+
+
+LAST_WORDS = """
+import atexit
+from crow.acp import serve_stdio
+atexit.register(print, "registered")
+def on_session_end():
+    print("hooked")
+def build():
+    return Agent(llm=ScriptedModel(), hooks=[on_session_end])
+serve_stdio(build)
+"""
+
+
+async def test_what_is_said_last_is_written(command: Any, tmp_path: Path) -> None:
+    """By hooks and by what is registered for the end of the process, although nothing else is."""
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        *command("", LAST_WORDS), stdin=pipe, stdout=pipe, stderr=pipe
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(HELLO + line("session/new", 1, cwd=str(tmp_path)))
+    while b'"id":1' not in (said := await process.stdout.readline()):
+        assert said
+    process.stdin.close()
+    _, told = await process.communicate()
+    assert process.returncode == 0
+    assert told == b"hooked\nregistered\n"
+
+
 class Running:
     """An agent's process in the middle of a turn."""
 

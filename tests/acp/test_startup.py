@@ -179,7 +179,7 @@ async def test_a_request_that_nobody_has_begun_with_is_taken_back_at_once(
 
 
 @pytest.mark.rule("a pure stdout, an exit in time")
-@pytest.mark.parametrize("method", ["session/new", "session/load"])
+@pytest.mark.parametrize("method", ["session/new", "session/load", "session/fork"])
 async def test_a_client_that_leaves_before_its_first_session_is_there_waits_for_nothing(
     tmp_path: Path, env: dict[str, str], method: str
 ) -> None:

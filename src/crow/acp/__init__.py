@@ -5,7 +5,10 @@ Nothing heavy is imported before it is needed: ``initialize`` is answered before
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import gc
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["open_stdio", "run_agent", "serve_stdio"]
 
 LAST_GASP = 1.0
+SWITCH = 0.001
+"""Seconds after which a thread that computes lets others on: the client's messages go by three."""
+SMALL = (30_000, 5, 5)
+"""When garbage is collected, often enough not to take long."""
 
 
 async def run_agent(
@@ -33,9 +40,12 @@ async def run_agent(
     process that is stuck then is ended. ``source`` and ``sink`` are other file descriptors to
     speak on; they are not closed. ``link`` is one that was opened earlier, by `open_stdio`.
     """
-    from crow.acp.server import serve
+    import asyncio
+
+    from crow.acp.server import is_over, serve
     from crow.acp.stdio import StdioTransport
 
+    before = asyncio.all_tasks()
     is_process = source is None or sink is None
     if link is None:
         offer = offer_of(agent)
@@ -44,7 +54,8 @@ async def run_agent(
             if source is None or sink is None
             else StdioTransport(source, sink, offer)
         )
-    if await serve(agent, link, is_process=is_process):
+    await serve(agent, link, is_process=is_process)
+    if await is_over(before):
         link.close()
 
 
@@ -65,28 +76,39 @@ def serve_stdio(build: Callable[[], Agent], offer: AgentCapabilities | None = No
 
     ``initialize`` is answered before ``build`` is called, with ``offer`` (an agent that stores
     sessions and connects to MCP servers, unless it says otherwise). Raises what ``build`` raises.
-    Where the client is gone and something still runs, the process ends here. The exit status is 1
-    where the client was there, and could not be written to.
+    Where the client is gone the process ends here, behind what is registered with `atexit`. The
+    exit status is 1 where the client was there, and could not be written to.
     """
     from crow.acp.initialize import AgentCapabilities
     from crow.acp.stdio import hearing_signals
 
+    sys.setswitchinterval(SWITCH)
     offered = offer or AgentCapabilities(store=True, mcp=True)
     link = hearing_signals(lambda: open_stdio(offered, is_command=True))
     import asyncio
 
-    async def main() -> int:
-        import os
-
+    async def main() -> NoReturn:
         from crow.acp.server import serve
 
-        is_over = await serve(build(), link, is_process=True)
-        status = link.report()
-        if not is_over:
-            os._exit(status)
-        return status
+        agent = build()
+        gc.freeze()  # what is there now stays: to go through it takes longer than a client waits
+        gc.set_threshold(*SMALL)
+        await serve(agent, link, is_process=True)
+        leave(link.report())
 
     return asyncio.run(main())
+
+
+def leave(status: int) -> NoReturn:
+    """End the process at once, whatever threads there are: to take it to pieces takes longer."""
+    import atexit
+    import os
+
+    atexit._run_exitfuncs()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - no other way
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(status)
 
 
 def offer_of(agent: Agent) -> AgentCapabilities:

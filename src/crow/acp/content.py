@@ -70,7 +70,11 @@ def _part(block: Message, taken: frozenset[str]) -> Part:
 
 
 def _text(text: str) -> Part:
-    return {"type": "text", "text": text.encode("utf-8", "replace").decode()}
+    try:
+        _ = text.isascii() or text.encode()  # another copy of megabytes takes its time
+    except UnicodeEncodeError:  # half a surrogate pair
+        text = text.encode("utf-8", "replace").decode()
+    return {"type": "text", "text": text}
 
 
 def _media(data: str, mime: str, taken: frozenset[str]) -> Part:

@@ -15,7 +15,7 @@ PROTOCOL_VERSION = 1
 DRAFT_VERSION = 2
 PRESUMED: dict[str, Any] = {"protocolVersion": PROTOCOL_VERSION}
 """What a client has said that asks for something before it has greeted."""
-OPENING = ("session/new", "session/load", "session/resume")
+OPENING = ("session/new", "session/load", "session/resume", "session/fork")
 """Requests that are of use only to a client that stays: they end with its input."""
 
 AUTH_METHOD: Message = {

@@ -11,6 +11,9 @@ from crow.acp.message_ids import at_work
 from crow.core.hooks.run_context import Reply
 from crow.core.session import Session
 
+SHORT = 100
+"""Characters of what can be a command: a prompt can have millions."""
+
 
 class Prompt:
     """One prompt as the client sent it; ``inserted`` becomes the id of its message.
@@ -67,4 +70,5 @@ class Prompts:
 def is_command(params: Message, name: str) -> bool:
     """True for a prompt that is this slash command and nothing else."""
     blocks = params["prompt"]
-    return len(blocks) == 1 and str(blocks[0].get("text")).strip() == f"/{name}"
+    text = str(blocks[0].get("text")) if len(blocks) == 1 else ""
+    return len(text) < SHORT and text.strip() == f"/{name}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
+import threading
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
@@ -18,16 +20,15 @@ from crow.core.agent import Agent
 
 ENDING = 0.95
 FLUSHING = 0.1
+PAUSE = 0.005
 PARENT_CHECK = 1.0
 
 
-async def serve(agent: Agent, link: StdioTransport, *, is_process: bool) -> bool:
+async def serve(agent: Agent, link: StdioTransport, *, is_process: bool) -> None:
     """Serve one client until its input ends, then end what runs and close the agent.
 
     ``is_process``: the process is there for this client alone; it leaves when its parent does.
-    False where something still runs: it ignored its cancellation.
     """
-    before = asyncio.all_tasks()
     queue = SendQueue(link.send)
     connection = Connection(queue)
     async with leaving_with_parent(link, is_process=is_process):
@@ -40,7 +41,29 @@ async def serve(agent: Agent, link: StdioTransport, *, is_process: bool) -> bool
         finally:
             await finish(agent, connection, link, queue)
             await within(FLUSHING, connection.close())
-    return asyncio.all_tasks() <= before
+
+
+async def is_over(before: set[asyncio.Task[Any]]) -> bool:
+    """True as soon as nothing runs but these tasks; False where something ignores its end."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + FLUSHING
+    while asyncio.all_tasks() - before or any(map(is_at_work, threading.enumerate())):
+        if loop.time() > end:
+            return False
+        await asyncio.sleep(PAUSE)
+    return True
+
+
+def is_at_work(thread: threading.Thread) -> bool:
+    """True for a thread of an executor's that does something: the interpreter waits for it."""
+    frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+    if thread.daemon or frame is None or thread is threading.main_thread():
+        return False
+    frames: list[str] = []
+    while frame is not None:
+        frames.append(frame.f_code.co_name)
+        frame = frame.f_back
+    return "_worker" in frames[1:]
 
 
 async def finish(
@@ -87,6 +110,7 @@ async def leaving_with_parent(link: StdioTransport, *, is_process: bool) -> Asyn
         yield
     finally:
         watch.cancel()
+        await asyncio.wait({watch})
         for number, handler in before.items():
             signal.signal(number, handler)
 

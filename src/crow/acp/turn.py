@@ -12,6 +12,8 @@ from crow.core.messages import Content, Usage, text_of
 STOP_REASONS = ("end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled")
 UNASKED = ("hook_stopped", "max_turn_requests", "max_tokens")
 TITLE = 60
+ENOUGH = 2000
+"""Characters of a part that are looked at for a title: a prompt can have millions."""
 
 
 def is_unconfigured(reply: Reply) -> bool:
@@ -77,7 +79,8 @@ def tokens(usage: Usage) -> Message:
 def title_of(prompt: Content) -> str:
     """A title for a session that has none: the beginning of its first prompt."""
     parts = [prompt] if isinstance(prompt, str) else [text_of([part]) for part in prompt]
-    words = " ".join(" ".join(parts).replace(f" ({GONE})", "").split())
+    begun = " ".join(part.lstrip()[:ENOUGH] for part in parts)
+    words = " ".join(begun.replace(f" ({GONE})", "").split())
     return words if len(words) <= TITLE else words[: TITLE - 1].rstrip() + "…"
 
 

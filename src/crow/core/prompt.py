@@ -231,9 +231,12 @@ async def store(ctx: RunContext) -> None:
 
 async def _command(ctx: RunContext) -> Ruling:
     """Expand a slash command; an `Answer` where no model is to be asked."""
-    name, *rest = text_of(ctx.prompt).split(maxsplit=1) or [""]
+    text = text_of(ctx.prompt).lstrip()
+    if not text.startswith("/"):
+        return Ruling()
+    name, *rest = text.split(maxsplit=1)
     command = ctx.agent.commands_of(ctx.session).get(name[1:])
-    if command is None or not name.startswith("/"):
+    if command is None:
         return Ruling()
     now = CommandContext(ctx.agent, ctx.session, name[1:], "".join(rest).strip(), run=ctx)
     ruling = await now.ui.agreed(await ctx.agent.hooks.before_command.fire(now))

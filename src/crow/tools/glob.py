@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from crow.core.ports.tool import ToolEnvironment
+from crow.core.ports import ToolEnvironment
+from crow.core.threads import read_in_thread
 from crow.core.tools import ToolResult
 from crow.tools.disk import demand_searchable
 from crow.tools.errors import ToolError
@@ -39,9 +41,9 @@ async def run(ctx: ToolEnvironment, pattern: str, path: str) -> ToolResult:
     if program:
         found, why = await _ask(program, pattern, top)
     else:
-        found, why = await asyncio.to_thread(_walk, pattern, top)
-    found, kept = await asyncio.to_thread(_chosen, found, top, readable(ctx))
-    return _result(found, ctx.cwd, time.monotonic() - began, kept, why)
+        found, why = await read_in_thread(_walk, pattern, top)
+    shown, count, kept = await read_in_thread(_chosen, found, top, readable(ctx))
+    return _result(shown, count, ctx.cwd, time.monotonic() - began, kept, why)
 
 
 def _top(ctx: ToolEnvironment, folder: str) -> str:
@@ -68,7 +70,7 @@ async def _ask(program: str, pattern: str, top: str) -> tuple[list[str], str]:
     with only_glob(pattern) as options:
         answer = await run_ripgrep([program, *listing_options(), "--null", *options], top)
     wanted = matcher(pattern) if "--ignore-file" in options else None
-    return await asyncio.to_thread(_names, answer.output, top, wanted), answer.why
+    return await read_in_thread(_names, answer.output, top, wanted), answer.why
 
 
 def _names(output: bytes, top: str, wanted: Callable[[str], bool] | None) -> list[str]:
@@ -77,10 +79,10 @@ def _names(output: bytes, top: str, wanted: Callable[[str], bool] | None) -> lis
     return [os.path.join(top, name) for name in filter(wanted or bool, names)]  # noqa: PTH118
 
 
-def _chosen(found: list[str], top: str, may_read: Readable | None) -> tuple[list[str], int]:
-    """The files that may be told of, the newest first, and how many may not."""
+def _chosen(found: list[str], top: str, may_read: Readable | None) -> tuple[list[str], int, int]:
+    """The newest of the files that may be told of, how many these are, and how many may not."""
     found, kept = split_readable(found, top, may_read) if may_read else (found, ())
-    return newest_first(found, top), len(kept)
+    return newest_first(found, top, MOST), len(found), len(kept)
 
 
 def _walk(pattern: str, top: str) -> tuple[list[str], str]:
@@ -88,12 +90,14 @@ def _walk(pattern: str, top: str) -> tuple[list[str], str]:
     return found[:_SCANNED], TOO_MUCH if len(found) > _SCANNED else ""
 
 
-def _result(found: list[str], cwd: str, seconds: float, kept: int, why: str) -> ToolResult:
-    shown = [_printable(path) for path in found[:MOST]]
-    is_cut = len(found) > MOST or bool(why)
+def _result(
+    found: list[str], count: int, cwd: str, seconds: float, kept: int, why: str
+) -> ToolResult:
+    shown = [_printable(path) for path in found]
+    is_cut = count > MOST or bool(why)
     lines = [short_path(path, cwd) for path in shown] or ["No files found."]
-    if len(found) > MOST:
-        lines.append(f"({MOST} of {len(found)} are shown; a narrower pattern shows the rest.)")
+    if count > MOST:
+        lines.append(f"({MOST} of {count} are shown; a narrower pattern shows the rest.)")
     lines += [f"({why})"] if why else []
     lines += [left_out(kept)] if kept else []
     data = {

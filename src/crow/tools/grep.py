@@ -12,6 +12,9 @@ from typing import Any
 
 from crow.core.ports.tool import ToolEnvironment
 from crow.core.support.frozen import frozen
+from crow.core.frozen import frozen
+from crow.core.ports import ToolEnvironment
+from crow.core.threads import read_in_thread
 from crow.core.tools import Location, ToolResult
 from crow.tools.disk import demand_searchable, irregular
 from crow.tools.errors import ToolError
@@ -61,7 +64,7 @@ async def run(ctx: ToolEnvironment, search: Search, head_limit: int) -> ToolResu
         raise ToolError(_EMPTY)
     search = replace(search, path=await _top(ctx, search.path))
     found = await _find(search, readable(ctx))
-    return await asyncio.to_thread(_result, search, found, head_limit, ctx)
+    return await read_in_thread(_result, search, found, head_limit, ctx)
 
 
 async def _top(ctx: ToolEnvironment, path: str) -> str:
@@ -88,7 +91,7 @@ async def _find(search: Search, may_read: Readable | None) -> Found:
         return Found([], "", 1) if not may_read(search.path) else await _find(search, None)
     if program and may_read:
         names = await _names(program, search)
-        shown, left = await asyncio.to_thread(split_readable, names, search.path, may_read)
+        shown, left = await read_in_thread(split_readable, names, search.path, may_read)
         globs, kept = excluding(shown, left), len(left)
     if program and globs is not None:
         lines, why = await _ask(
@@ -103,7 +106,7 @@ async def _find(search: Search, may_read: Readable | None) -> Found:
         closed.add(path)
         return False
 
-    lines, why = await asyncio.to_thread(scan, search, notes)
+    lines, why = await read_in_thread(scan, search, notes)
     return Found(await _ordered(search, lines), why, len(closed))
 
 
@@ -113,7 +116,7 @@ async def _ordered(search: Search, lines: list[Line]) -> list[Line]:
         return lines
     folder, _ = _split(search.path)
     names = [name for name, _ in lines]
-    return [(name, "") for name in await asyncio.to_thread(newest_first, names, folder)]
+    return [(name, "") for name in await read_in_thread(newest_first, names, folder)]
 
 
 async def _names(program: str, search: Search) -> list[str]:
@@ -135,7 +138,7 @@ async def _ask(program: str, search: Search, globs: list[str]) -> tuple[list[Lin
         argv = [program, *options, "--regexp", search.pattern, "--", name]
         answer = await run_ripgrep(argv, folder)
     wanted = matcher(search.glob) if "--ignore-file" in only else None
-    return await asyncio.to_thread(_lines, answer.output, search, wanted), answer.why
+    return await read_in_thread(_lines, answer.output, search, wanted), answer.why
 
 
 def _lines(output: bytes, search: Search, wanted: Callable[[str], bool] | None) -> list[Line]:

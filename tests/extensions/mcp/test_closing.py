@@ -62,6 +62,18 @@ async def test_a_session_can_be_closed_while_its_servers_connect(
     assert left(trace) == []
 
 
+async def test_a_server_that_has_never_said_a_word_is_not_waited_for(opened: Open, trace: Path):
+    """Nor need it look at its input: half of 200 seconds is more than a test may take."""
+    mute = {"command": "sh", "args": ["-c", f"echo $$ > {trace}.mute; exec sleep 600"]}
+    pid = Path(f"{trace}.mute")
+    async with opened({"s": mute}, "Hello.", wait=0.1, close_timeout=200.0) as it:
+        await it.prompt()
+        async with asyncio.timeout(30):
+            while not (pid.exists() and pid.read_text().strip()):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+    assert not is_alive(int(pid.read_text()))
+
+
 async def test_closing_in_the_middle_of_a_call_ends_the_call(opened: Open, raw: Raw, trace: Path):
     async with opened({"s": raw(call="mute")}, call("mcp__s__echo")) as it:
         running = asyncio.create_task(it.agent.prompt(it.session, "Go on."))

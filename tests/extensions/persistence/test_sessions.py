@@ -382,3 +382,25 @@ async def test_an_agent_without_the_extension_says_what_is_missing() -> None:
     agent = Agent(ScriptedModel(), hooks=[PersistenceHook()], tools=[])
     agent.remove("persistence")
     assert agent.store is None
+
+
+async def test_a_session_that_was_just_opened_is_read_once_to_be_told_again(tmp_path: Path) -> None:
+    """Its rows are changed meanwhile, which shows where they come from."""
+    db = tmp_path / "crow.db"
+    async with Agent(ScriptedModel("One.", "Two."), hooks=[PersistenceHook(db)]) as agent:
+        session = (await agent.run("Go")).session
+        await agent.run("Go on", session=session)
+    store = PersistenceHook(db)
+
+    async def told() -> list[str]:
+        return [e.text for e in await store.replay(session.id) if isinstance(e, TextDelta)]
+
+    async with Agent(ScriptedModel("Three."), hooks=[store]) as agent:
+        session = await agent.load_session(session.id)
+        changing = apsw.Connection(str(db))
+        changing.execute("UPDATE log SET data = replace(data, 'Two.', '2.')")
+        changing.close()
+        assert await told() == ["One.", "Two."]
+        assert await told() == ["One.", "2."]
+        await agent.run("And now", session=session)
+        assert await told() == ["One.", "2.", "Three."]

@@ -48,6 +48,7 @@ class ServerProcess(ChildProcess):
         super().__init__(reaper)
         self.output = asyncio.StreamReader(limit=MESSAGE)
         self._failure = failure
+        self._has_spoken = False
         self._is_silent = False
         self._is_stopping = False
 
@@ -65,6 +66,7 @@ class ServerProcess(ChildProcess):
         if fd == 2:
             self._failure.complain(data)
         elif not self._is_silent:
+            self._has_spoken = True
             self.output.feed_data(data)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
@@ -94,11 +96,14 @@ class ServerProcess(ChildProcess):
     # called by the connection
 
     async def leave(self, grace: float) -> None:
-        """End it and its children: no more input, then SIGTERM, then SIGKILL."""
+        """End it and its children: no more input, then SIGTERM, then SIGKILL.
+
+        One that has not said a word yet has nothing to finish, and may never look at its input.
+        """
         self._is_stopping = not self._is_silent
         try:
             self.end_input()
-            if not await self.wait(grace / 2):
+            if not (self._has_spoken and await self.wait(grace / 2)):
                 self._is_stopping = True
                 await self.stop(grace / 2)
             await self.settle(SETTLE)

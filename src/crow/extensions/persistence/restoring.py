@@ -37,6 +37,7 @@ def restore(connection: Connection, session_id: str, tail: Tail) -> SessionLog |
         count=len(history.messages) - len(history.closing),
         messages=stored["messages"],
     )
+    log.read = () if stored["start"] else entries
     _report(log, stored["usage"])
     log.knows(stored["states"])
     log.waits_for(rows)

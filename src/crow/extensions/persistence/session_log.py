@@ -12,7 +12,15 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from crow import Message, Session, SessionError, Usage, frozen
-from crow.extensions.persistence.record import TELLING, Kind, LastRequest, Row, dump, witnessed
+from crow.extensions.persistence.record import (
+    TELLING,
+    Entry,
+    Kind,
+    LastRequest,
+    Row,
+    dump,
+    witnessed,
+)
 from crow.messages import Content, is_prompt, text_of
 
 if TYPE_CHECKING:
@@ -21,6 +29,8 @@ if TYPE_CHECKING:
 
 Fields = dict[str, "str | int | None"]
 TITLE_LENGTH = 60
+ENOUGH = 2000
+"""Characters that are looked at for a title: a prompt can have millions."""
 
 
 @frozen
@@ -84,7 +94,8 @@ class SessionLog:
     trouble that ended the present run. ``said`` is text that was shown since the last message,
     ``printed`` the end of what calls that run have shown. ``gone`` is a deleted session, ``timer``
     hands over what waits. ``reaching`` is the seq of a message that waits, and whose text has
-    streamed. ``looks`` says that it is about to look at what hooks did.
+    streamed. ``looks`` says that it is about to look at what hooks did. ``read`` is all that the
+    database has, as it was read, until more is recorded.
     """
 
     session: Session
@@ -116,9 +127,11 @@ class SessionLog:
     sent: LastRequest = field(default_factory=LastRequest)
     reaching: int | None = None
     damaged: list[int] = field(default_factory=list[int])
+    read: Sequence[Entry] = ()
 
     def record(self, kind: Kind, data: object) -> None:
         """Let a row wait."""
+        self.read = ()
         self.waiting[self.seq] = Row(self.seq, self.segment, kind, dump(data))
         self.seq += 1
 
@@ -333,7 +346,7 @@ def touch(connection: Connection, key: Any) -> None:
 
 def title_of(text: str) -> str:
     """The first line that says something, at most sixty characters of it."""
-    line = next((line for line in map(str.strip, text.splitlines()) if line), "")
+    line = "".join(text.lstrip()[:ENOUGH].splitlines()[:1]).rstrip()
     return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1].rstrip() + "…"
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
-from crow import Key, Message, Session, SessionError, SessionInfo, SessionInUse
+from crow import Key, Message, Session, SessionError, SessionInfo, SessionInUse, read_in_thread
 from crow.extensions.persistence.archive import Archive
 from crow.extensions.persistence.record import Entry, Row, dump, together
 from crow.extensions.persistence.session_log import SessionLog
@@ -238,14 +238,22 @@ class SessionStore:
         from crow.extensions.persistence.history import Replay
 
         log = self._archive.logs.get(session_id)
+        entries = together(
+            await self._entries(session_id, log), list(log.waiting.values()) if log else []
+        )
+        return await read_in_thread(lambda: list(Replay(session_id, asked).events(entries)))
+
+    async def _entries(self, session_id: str, log: SessionLog | None) -> list[Entry]:
+        """All rows of a session: of one that was just opened those that were read then, once."""
+        if log is not None and log.read:
+            read, log.read = [*log.read], ()
+            return read
         try:
-            _, entries = await self._whole(session_id)
+            return (await self._whole(session_id))[1]
         except SessionError:
             if log is None or not log.waiting:
                 raise
-            entries = []
-        entries = together(entries, list(log.waiting.values()) if log else [])
-        return await asyncio.to_thread(lambda: list(Replay(session_id, asked).events(entries)))
+            return []
 
     async def segments(self, session_id: str) -> list[list[Message]]:
         """The histories of a session, oldest first: all but the last were compacted or left.
@@ -369,7 +377,7 @@ class SessionStore:
         except SessionError as error:
             trouble = error
         try:
-            return await asyncio.to_thread(self._answer, question)
+            return await read_in_thread(self._answer, question)
         except SessionError as error:
             raise trouble or error from error
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from crow import Message, TurnContext
     from crow.extensions.prompt_cache.sent_request import Memory, Sent
 
+LONG = 100_000
+
 
 def remembered(memory: Memory, model: str, sent: Sent) -> dict[str, Any]:
     """What to keep of a request; only what is new in it is looked at."""
@@ -91,4 +93,9 @@ def _take(digest: Any, messages: Sequence[Message]) -> None:
         said = [message["role"], text_of(message.get("content")), message.get("tool_call_id", "")]
         for called in message.get("tool_calls", ()):
             said += [called["id"], called["function"]["name"], called["function"]["arguments"]]
-        digest.update("\0".join(said).encode("utf-8", "surrogatepass"))
+        digest.update("\0".join(map(_shortened, said)).encode("utf-8", "surrogatepass"))
+
+
+def _shortened(text: str) -> str:
+    """A text, or of a very long one its length and its ends: nobody changes just its middle."""
+    return text if len(text) <= LONG else f"{text[:LONG]}{len(text)}{text[-LONG:]}"

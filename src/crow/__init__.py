@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from crow.core.store import Store as Store
     from crow.core.support.frozen import frozen as frozen
     from crow.core.support.frozen import mutable as mutable
-    from crow.core.threads import read_in_thread as read_in_thread
+    from crow.core.support.threads import read_in_thread as read_in_thread
     from crow.core.tools import Call as Call
     from crow.core.tools import ToolResult as ToolResult
     from crow.core.trace import Record as Record
@@ -111,7 +111,7 @@ _ROOMS = {
     "crow.core.session": "Session",
     "crow.core.store": "Attachment Attachments SessionInfo Store",
     "crow.core.support.frozen": "frozen mutable",
-    "crow.core.threads": "read_in_thread",
+    "crow.core.support.threads": "read_in_thread",
     "crow.core.tools": "Call ToolResult",
     "crow.core.trace": "Record",
     "crow.core.ui": "UI",

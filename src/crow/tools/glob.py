@@ -10,8 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from crow.core.ports.tool import ToolEnvironment
-from crow.core.ports import ToolEnvironment
-from crow.core.threads import read_in_thread
+from crow.core.support.threads import read_in_thread
 from crow.core.tools import ToolResult
 from crow.tools.disk import demand_searchable
 from crow.tools.errors import ToolError

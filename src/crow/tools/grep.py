@@ -12,9 +12,7 @@ from typing import Any
 
 from crow.core.ports.tool import ToolEnvironment
 from crow.core.support.frozen import frozen
-from crow.core.frozen import frozen
-from crow.core.ports import ToolEnvironment
-from crow.core.threads import read_in_thread
+from crow.core.support.threads import read_in_thread
 from crow.core.tools import Location, ToolResult
 from crow.tools.disk import demand_searchable, irregular
 from crow.tools.errors import ToolError

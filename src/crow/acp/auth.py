@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Literal
+
 from crow.acp.connection import Connection
 from crow.acp.errors import invalid, unauthenticated, unknown_method
 from crow.acp.initialize import AUTH_METHOD, AgentCapabilities
@@ -10,7 +12,11 @@ from crow.core.agent import Agent
 from crow.core.errors import ModelError
 from crow.core.optional import KeyHolder
 
+if TYPE_CHECKING:
+    import crow.acp.outgoing as v1
+
 STATUS_UPDATE = "auth/status_update"
+State = Literal["authenticated", "unauthenticated", "not_required", "unknown"]
 
 
 class Authentication:
@@ -20,14 +26,14 @@ class Authentication:
         self._agent = agent
         self._offer = offer
         self._connection = connection
-        self._told: Message | None = None
+        self._told: v1.AuthStatusResponse | None = None
 
     @property
     def stores_keys(self) -> bool:
         """True where a command stores keys, which can be removed again."""
         return bool(self._offer.login)
 
-    async def authenticate(self, params: Message) -> Message:
+    async def authenticate(self, params: Message) -> v1.AuthenticateResponse:
         """See whether there are credentials now."""
         if params["methodId"] != AUTH_METHOD["id"]:
             raise invalid(f"there is no method {params['methodId']!r} to be used here")
@@ -37,7 +43,7 @@ class Authentication:
             raise unauthenticated(str(error)) from error
         return {}
 
-    async def status(self, params: Message) -> Message:
+    async def status(self, params: Message) -> v1.AuthStatusResponse:
         """Say whether a user has to sign in before a model can be asked; no model is asked."""
         self._told = self._status()
         return self._told
@@ -48,15 +54,15 @@ class Authentication:
             self._told = status
             self._connection.notify(STATUS_UPDATE, status)
 
-    def _status(self) -> Message:
-        told: Message = {"state": self._state()}
+    def _status(self) -> v1.AuthStatusResponse:
+        told: v1.AuthStatusResponse = {"state": self._state()}
         if self.stores_keys:
             from crow.llm.credentials import providers
 
             told["accounts"] = [{"label": f"{name} API key"} for name in providers()]
         return told
 
-    async def logout(self, params: Message) -> Message:
+    async def logout(self, params: Message) -> v1.LogoutResponse:
         """Remove the stored keys; those of the environment are not ours to remove."""
         if not self.stores_keys:
             raise unknown_method(details="this agent stores no keys")
@@ -68,7 +74,7 @@ class Authentication:
             await self._agent.llm.forget()
         return {}
 
-    def _state(self) -> str:
+    def _state(self) -> State:
         try:
             name = self._agent.llm.model
         except ModelError as error:

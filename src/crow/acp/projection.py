@@ -222,12 +222,14 @@ class Projection:
 
     def _ended(self, event: ToolEnded) -> list[Update]:
         """The result, with what hooks did to the call."""
-        from crow.acp.hook_actions import actions, trace_of
+        from crow.acp.hook_actions import actions, stored_actions, trace_of
 
         updates = self.calls.ended(event)
         self._next_id = next_id(self._next_id)
-        trace = trace_of(self.session, self._view.subagent)
-        if self._view.live and (done := list(actions(trace, event.call.id))):
+        did = stored_actions(event.hooks)
+        if self._view.live:
+            did = actions(trace_of(self.session, self._view.subagent), event.call.id)
+        if done := list(did):
             settled = updates[-1]
             settled["_meta"] = {**settled.get("_meta", {}), "crow": {"hooks": done}}
         return updates

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
 from crow.acp.connection import Connection
@@ -57,10 +59,29 @@ class Authentication:
     def _status(self) -> v1.AuthStatusResponse:
         told: v1.AuthStatusResponse = {"state": self._state()}
         if self.stores_keys:
-            from crow.llm.credentials import providers
-
-            told["accounts"] = [{"label": f"{name} API key"} for name in providers()]
+            told["accounts"] = list(self._accounts())
         return told
+
+    def _accounts(self) -> Iterator[v1.AuthAccount]:
+        """The keys that there are; in use is that of the provider whose model is asked."""
+        from crow.llm.credentials import places
+
+        asked = self._provider()
+        for name, variable in places(os.environ).items():
+            label = f"{name} API key ({variable})" if variable else f"{name} API key"
+            yield {"label": label, "active": name == asked}
+
+    def _provider(self) -> str:
+        """The provider of the model that is asked without a choice; empty where there is none."""
+        from crow.acp.config_options import listed_name
+        from crow.llm.presets import provider_meant
+
+        try:
+            name = listed_name(self._agent, None)
+        except ModelError:
+            return ""
+        before, slash, _ = name.partition("/")
+        return before if slash else provider_meant(name) or ""
 
     async def logout(self, params: Message) -> v1.LogoutResponse:
         """Remove the stored keys; those of the environment are not ours to remove."""

@@ -121,6 +121,6 @@ async def test_a_client_that_has_asked_for_the_status_is_told_when_it_changes(
         file.write_text(json.dumps({"mistral": {"key": "sk-1"}}), "utf-8")
         await editor.wire.request("session/list", {})
         assert [each["state"] for each in told()] == ["authenticated"]
-        assert told()[0]["accounts"] == [{"label": "mistral API key"}]
+        assert told()[0]["accounts"] == [{"label": "mistral API key", "active": True}]
         await editor.wire.request("logout", {})
         assert [each["state"] for each in told()] == ["authenticated", "unauthenticated"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -270,3 +272,41 @@ async def test_a_form_at_a_sub_agents_call_names_the_call_that_the_client_knows(
 
 def ended(editor: FakeEditor) -> list[Any]:
     return [m["params"] for m in editor.wire.received if m.get("method") == "elicitation/complete"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["http old", "http new", "stdio new", "stdio old"])
+async def test_a_form_names_its_call_among_several_where_the_connection_says_so(
+    waiter: Waiter, kind: str
+) -> None:
+    transport, _, era = kind.partition(" ")
+    env = {**os.environ, "PYTHONWARNINGS": "ignore", "ERA": era}
+    command = [sys.executable, FULL, transport]
+    server: dict[str, Any] = {"command": command[0], "args": command[1:], "env": {"ERA": era}}
+    process = None
+    if transport == "http":
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(*command, stdout=pipe, env=env)
+        assert process.stdout is not None
+        port = (await process.stdout.readline()).decode().strip()
+        server = {"type": "http", "url": f"http://127.0.0.1:{port}/mcp"}
+    hook = McpHook({"s": server}, connect_timeout=50.0, wait=50.0)
+    calls = [call("mcp__s__order"), call("mcp__s__order")]
+    agent = Agent(llm=ScriptedModel(calls, "Done."), hooks=[hook])
+    said = {"dish": "soup", "plates": 2, "name": "Ann"}
+
+    async def answer(_: Any) -> Any:
+        await editor.wire.until(lambda: len(editor.asked) == 2)
+        return said
+
+    editor = FakeEditor(answers=[answer])
+    try:
+        async with editor.connected(agent):
+            await editor.prompt(await editor.new_session(waiter.cwd), "Go")
+    finally:
+        if process is not None:
+            process.kill()
+            await process.wait()
+    cards = {card["toolCallId"] for card in editor.cards()}
+    named = {asked.get("toolCallId") for asked in editor.asked}
+    assert named == ({None} if kind == "stdio old" else cards)

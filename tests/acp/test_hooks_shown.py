@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from crow import Agent, Allow, Ask, Deny
-from crow.extensions import SubagentsHook
+from crow.extensions import PersistenceHook, SubagentsHook
 from crow.extensions.subagents import Definition
 from crow.testing import FakeEditor, ScriptedModel, call
 
@@ -86,3 +88,23 @@ async def test_a_call_of_a_sub_agents_that_is_shown_says_it_too(tmp_path: Path) 
         (card,) = (card for card in editor.cards() if card["name"] == "Glob")
     (deed,) = card["_meta"]["crow"]["hooks"]
     assert (deed["event"], deed["verdict"], deed["reason"]) == ("before_tool", "ask", "sure?")
+
+
+@pytest.mark.rule("the whole history after a reload")
+async def test_a_session_that_is_loaded_again_says_it_as_it_was_said(tmp_path: Path) -> None:
+    def before_tool(call: Any) -> Ask:
+        return Ask("sure?")
+
+    def after_tool(ctx: Any) -> None:
+        raise RuntimeError("oops")
+
+    script = [call("Glob", pattern="secret"), call("Glob", pattern="old")], "done"
+    hooks = [PersistenceHook(tmp_path / "db"), Guard(), before_tool, after_tool]
+    first, later = FakeEditor(), FakeEditor()
+    async with first.connected(Agent(llm=ScriptedModel(*script), hooks=hooks)):
+        session = await first.new_session(tmp_path)
+        await first.prompt(session, "Look")
+    async with later.connected(Agent(llm=ScriptedModel(), hooks=hooks[:1])):
+        await later.connection.load_session(str(tmp_path), session)
+    assert [card["_meta"] for card in first.cards()] == [card["_meta"] for card in later.cards()]
+    assert "oops" in str(later.cards()[1]["_meta"])

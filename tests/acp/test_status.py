@@ -32,7 +32,11 @@ async def test_the_state_of_the_credentials(tmp_path: Path) -> None:
     assert (await state(tmp_path, "--model", "openai/gpt-5"))["state"] == "unauthenticated"
     told = await state(tmp_path, "--model", "openai/gpt-5", OPENAI_API_KEY="sk-1")
     assert told["state"] == "authenticated"
+    used = {"label": "openai API key (OPENAI_API_KEY)", "active": True}
+    assert told["accounts"] == [used]
     assert "sk-1" not in str(told)
+    other = await state(tmp_path, "--model", "rehearsal", OPENAI_API_KEY="sk-1")
+    assert other == {"state": "not_required", "accounts": [{**used, "active": False}]}
 
 
 async def test_a_session_is_open_or_saved_or_not_known(tmp_path: Path) -> None:

@@ -166,10 +166,13 @@ def models(version: int) -> ModuleType:
 
 def source(version: int) -> str:
     """The module for a version, formatted."""
-    path = WANTED[version]
     body = str(Source(models(version), ROOTS[version].split()))
     marks = ", ".join(mark for mark in ("LENIENT", "SOUND", "Extensible", "Other") if mark in body)
-    text = f"{HEAD.format(number=version, marks=marks)}\n\n{body}\n"
+    return formatted(f"{HEAD.format(number=version, marks=marks)}\n\n{body}\n", WANTED[version])
+
+
+def formatted(text: str, path: Path) -> str:
+    """The source of the module at a path, as all others are written."""
     for command in (["check", "--fix-only", "--quiet"], ["format"]):
         ruff = [
             Path(sys.executable).parent / "ruff",

@@ -397,3 +397,51 @@ async def test_another_model_answers_where_the_first_cannot(
     )
     result = last(await played(options(fallback_model="other"), "Hi"))
     assert (result.result, list(result.model_usage or ())) == ("Hi.", ["other"])
+
+
+@pytest.mark.slow
+async def test_all_questions_are_asked_at_once_with_the_whole_input_of_the_call(
+    endpoint: Endpoint, options: Options
+) -> None:
+    def question(text: str, *labels: str, several: bool = False) -> dict[str, Any]:
+        listed = [{"label": label, "description": f"about {label}"} for label in labels]
+        return {"question": text, "header": text[:5], "options": listed, "multiSelect": several}
+
+    async def decide(name: str, given: dict[str, Any], about: Any) -> PermissionResultAllow:
+        asked.append((name, given, about.tool_use_id))
+        answers = {"Which one?": "red", "What else?": "tea, milk", "Where?": "Elsewhere"}
+        return PermissionResultAllow(updated_input={**given, "answers": answers})
+
+    asked: list[tuple[str, dict[str, Any], str | None]] = []
+    wanted = {
+        "questions": [
+            question("Which one?", "red", "blue"),
+            question("What else?", "tea", "milk", "jam", several=True),
+            question("Where?", "here", "there"),
+        ]
+    }
+    endpoint.play(calls(("AskUserQuestion", wanted)), answer("Done."))
+    messages = await played(options(can_use_tool=decide, permission_mode="plan"))
+    (used,), (got,) = blocks(messages, ToolUseBlock), blocks(messages, ToolResultBlock)
+    assert asked == [("AskUserQuestion", wanted, used.id)]
+    told = "Which one?\nred\n\nWhat else?\ntea, milk\n\nWhere?\nElsewhere"
+    assert told in str(got.content)
+
+
+@pytest.mark.slow
+async def test_questions_that_the_program_does_not_let_pass_are_not_answered(
+    endpoint: Endpoint, options: Options
+) -> None:
+    async def decide(name: str, given: dict[str, Any], _: Any) -> PermissionResultDeny:
+        asked.append(name)
+        return PermissionResultDeny(message="not now")
+
+    asked: list[str] = []
+    listed = [{"label": label, "description": ""} for label in ("red", "blue")]
+    one = {"question": "Which one?", "header": "One", "options": listed, "multiSelect": False}
+    endpoint.play(calls(("AskUserQuestion", {"questions": [one, {**one, "question": "And?"}]})))
+    endpoint.play(answer("Done."))
+    messages = await played(options(can_use_tool=decide, permission_mode="plan"))
+    (got,) = blocks(messages, ToolResultBlock)
+    assert asked == ["AskUserQuestion"]
+    assert str(got.content).startswith("Nobody has answered")

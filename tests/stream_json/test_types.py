@@ -137,13 +137,10 @@ async def test_every_message_is_of_the_type_that_the_library_of_npm_has(
     assert (await asyncio.to_thread(complaints, node, wrong)).count("error TS") >= len(messages)
 
 
-@pytest.mark.node
-@pytest.mark.slow
-async def test_the_library_of_npm_drives_crow(crow: Crow, endpoint: Endpoint, node: str) -> None:
-    endpoint.play(calls(("Bash", {"command": "touch made"})), thinking())
-    settings = json.dumps({"hooks": HOOKS, "permissions": {"ask": ["Bash"]}})
+async def driven(crow: Crow, node: str, *arguments: str) -> Any:
+    """What the library of npm has read of Crow, and asked."""
     process = await asyncio.create_subprocess_exec(
-        *(node, str(FOLDER / "client.mjs"), CROW, str(crow.cwd), settings),
+        *(node, str(FOLDER / "client.mjs"), CROW, str(crow.cwd), *arguments),
         cwd=crow.cwd,
         env={**os.environ, **crow.env},
         stdout=asyncio.subprocess.PIPE,
@@ -151,7 +148,29 @@ async def test_the_library_of_npm_drives_crow(crow: Crow, endpoint: Endpoint, no
     )
     out, err = await process.communicate()
     assert process.returncode == 0, err.decode()
-    read = json.loads(out)
+    return json.loads(out)
+
+
+@pytest.mark.node
+@pytest.mark.slow
+async def test_the_library_of_npm_is_asked_all_questions_at_once(
+    crow: Crow, endpoint: Endpoint, node: str
+) -> None:
+    listed = [{"label": label, "description": ""} for label in ("red", "blue")]
+    one = {"question": "Which one?", "header": "One", "options": listed, "multiSelect": False}
+    several = {"questions": [one, {**one, "question": "And then?"}]}
+    endpoint.play(calls(("AskUserQuestion", several)), answer("Good."))
+    read = await driven(crow, node, "{}", "plan")
+    assert read["asked"] == ["AskUserQuestion"]
+    assert "Which one?\\nred\\n\\nAnd then?\\nred" in json.dumps(read["told"])
+
+
+@pytest.mark.node
+@pytest.mark.slow
+async def test_the_library_of_npm_drives_crow(crow: Crow, endpoint: Endpoint, node: str) -> None:
+    endpoint.play(calls(("Bash", {"command": "touch made"})), thinking())
+    settings = json.dumps({"hooks": HOOKS, "permissions": {"ask": ["Bash"]}})
+    read = await driven(crow, node, settings)
     assert read["asked"] == ["Bash"]
     assert (crow.cwd / "made").exists()
     kinds = [each.get("subtype") or each["type"] for each in read["told"]]

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from crow.acp.auth import Authentication
 from crow.acp.capabilities import name_of
@@ -35,7 +35,7 @@ from crow.acp.errors import (
     unauthenticated,
     unknown_method,
 )
-from crow.acp.jsonrpc import INTERNAL_ERROR, Message, as_object
+from crow.acp.jsonrpc import INTERNAL_ERROR, Message, Sent, as_object
 from crow.acp.mcp_servers import McpServers
 from crow.acp.prompts import is_command
 from crow.acp.providers import Providers
@@ -52,6 +52,10 @@ from crow.core.ports.llm import ModelFinder
 from crow.core.session import Session
 from crow.core.store import ForkStore
 from crow.keys import CLIENT_PROMPT, CLIENT_SERVERS
+
+if TYPE_CHECKING:
+    import crow.acp.outgoing as v1
+    import crow.acp.v2.outgoing as v2
 
 T = TypeVar("T")
 SETTLE = 0.02
@@ -89,7 +93,7 @@ class AcpAgent:
 
     # sessions
 
-    async def new_session(self, params: Message) -> Message:
+    async def new_session(self, params: Message) -> Result:
         """Open a session; what it has to say beside follows the answer."""
         editor, where = self._editor(params), place(params)
         for path in (where["cwd"], *where["directories"]):
@@ -98,18 +102,18 @@ class AcpAgent:
         session = await self.agent.new_session(client=editor, **where)
         return self.opened(session, editor, {"sessionId": session.id})
 
-    async def load_session(self, params: Message) -> Message:
+    async def load_session(self, params: Message) -> Result:
         """Open a stored session and show all of it."""
         session, editor = await self.stored(params["sessionId"], params, "load")
         await editor.tell_again()
         return self.opened(session, editor, {})
 
-    async def resume_session(self, params: Message) -> Message:
+    async def resume_session(self, params: Message) -> Result:
         """Open a stored session for a client that has it on show already."""
         session, editor = await self.stored(params["sessionId"], params, "resume")
         return self.opened(session, editor, {})
 
-    async def fork_session(self, params: Message) -> Message:
+    async def fork_session(self, params: Message) -> Result:
         """Open a session that begins with another one's history."""
         self._prompt_of(params)
         if isinstance(self.agent.store, ForkStore):
@@ -123,7 +127,7 @@ class AcpAgent:
             )
         return self.opened(session, editor, {"sessionId": session.id})
 
-    async def close_session(self, params: Message) -> Message:
+    async def close_session(self, params: Message) -> v1.CloseSessionResponse:
         """Cancel what runs, and let the session go."""
         session, _editor = self.open_session(params)
         await self.close(session)
@@ -131,7 +135,7 @@ class AcpAgent:
 
     # prompts
 
-    async def prompt(self, params: Message) -> Message:
+    async def prompt(self, params: Message) -> Result:
         """Answer a prompt; the answer follows all updates of its turn.
 
         Nothing is awaited before the agent knows of the prompt, so that a cancellation that comes
@@ -204,7 +208,7 @@ class AcpAgent:
 
     # choices
 
-    async def set_mode(self, params: Message) -> Message:
+    async def set_mode(self, params: Message) -> v1.SetSessionModeResponse:
         """Choose a mode."""
         await self._choose(params, MODE, params["modeId"])
         return {}
@@ -214,7 +218,9 @@ class AcpAgent:
         await self._choose(params, MODEL, params["modelId"])
         return {}
 
-    async def set_config_option(self, params: Message) -> Message:
+    async def set_config_option(
+        self, params: Message
+    ) -> v1.SetSessionConfigOptionResponse | v2.SetSessionConfigOptionResponse:
         """Choose a mode or a model; the complete list of options, as it is then."""
         editor = await self._choose(params, params["configId"], params["value"])
         return {"configOptions": editor.projection.options()}
@@ -324,7 +330,7 @@ class AcpAgent:
                 going.add_done_callback(self.connection.tasks.discard)
 
         editor.follow = follow
-        answered = {**fields, **editor.projection.choices()}
+        answered: Sent = {**fields, **editor.projection.choices()}
         return Result(answered, lambda: loop.call_later(SETTLE, editor.introduce))
 
     async def _look_for_models(self) -> None:

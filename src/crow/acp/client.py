@@ -34,6 +34,8 @@ from crow.core.session import Session
 
 if TYPE_CHECKING:
     from crow.core.ports.client import Filled, Form
+    from crow.acp.words import Update
+    from crow.core.form import Filled, Form
 
 OF_CALLS = (ToolPending, ToolStarted, ToolProgress, ToolEnded)
 OF_SUBAGENTS = (*OF_CALLS, Notice)
@@ -158,16 +160,16 @@ class AcpClient:
         if self._held is not None:
             self._held.append((self._session.id, event))
 
-    def post(self, update: Message) -> None:
+    def post(self, update: Update) -> None:
         """Queue an update without waiting."""
         self._connection.post(self._session.id, update)
 
-    def tell(self, updates: list[Message]) -> None:
+    def tell(self, updates: list[Update]) -> None:
         """Queue updates without waiting, whatever is held back."""
         for update in updates:
             self.post(update)
 
-    async def send(self, update: Message) -> None:
+    async def send(self, update: Update) -> None:
         """Queue an update, and wait while the client cannot take more."""
         await self._connection.send(self._session.id, update)
 
@@ -251,7 +253,7 @@ class AcpClient:
         """Wait while the client cannot take more."""
         await self._connection.room()
 
-    def _updates(self, session_id: str, event: Event) -> list[Message]:
+    def _updates(self, session_id: str, event: Event) -> list[Update]:
         """An event as updates; of a sub-agent's only what it does, not what it says."""
         if session_id != self._session.id and not isinstance(event, OF_SUBAGENTS):
             return []
@@ -338,14 +340,15 @@ class AcpClient:
         from crow.acp.forms import elicitation
         from crow.core.ports.client import LEFT
 
-        asked = elicitation(form, self._connection.capabilities)
-        if asked is None or self._projections is None:
+        if self._projections is None:
+            return None
+        able, scope = self._connection.capabilities, self._projections.of(session_id).scope
+        asked = elicitation(form, able, scope(form.call_id))
+        if asked is None:
             return None
         if form.url:
             self._pages.add(form.page_id)
-        scope = self.projections.of(session_id).scope(form.call_id)
-        patience = self._connection.capabilities.question_patience
-        asking = partial(fill_in, self._connection, {**scope, **asked}, patience)
+        asking = partial(fill_in, self._connection, asked, able.question_patience)
         return await self._asked(session_id, asking, LEFT)
 
     async def complete(self, session_id: str, page_id: str) -> None:

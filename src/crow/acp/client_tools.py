@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crow.acp.connection import Connection
 from crow.acp.errors import ClientError
-from crow.acp.jsonrpc import Message
+from crow.acp.jsonrpc import Message, Sent
 from crow.acp.limits import demand_carried
+
+if TYPE_CHECKING:
+    import crow.acp.outgoing as v1
 
 Tell = Callable[[str], Awaitable[None]]
 RELUCTANT = 1.0
@@ -24,19 +27,21 @@ INSTEAD = {
 
 
 class ClientRequests:
-    """Asks the client in the name of one session; ``tell`` says something to its user."""
+    """Asks the client in the name of one session; ``tell`` says something to its user.
+
+    ``session_id`` is what the client knows the session by.
+    """
 
     def __init__(self, connection: Connection, session_id: str, tell: Tell) -> None:
         self._connection = connection
-        self._session_id = session_id
+        self.session_id = session_id
         self._tell = tell
         self._silent: set[str] = set()
 
-    async def request(self, method: str, params: Message, patience: float | None) -> Message:
+    async def request(self, method: str, params: Sent, patience: float | None) -> Message:
         """Ask, and wait ``patience`` seconds or as long as the client said. Raises ``OSError``."""
         kind = method.partition("/")[0]
         try:
-            params = {"sessionId": self._session_id, **params}
             answer = await self._connection.request(method, params, self._limit(kind, patience))
         except TimeoutError as error:
             if kind not in self._silent and method in INSTEAD:
@@ -65,8 +70,9 @@ class ClientFiles:
 
     async def read(self, path: str) -> str:
         """The text of a file. Raises ``FileNotFoundError``, ``PermissionError`` or ``OSError``."""
+        asked: v1.ReadTextFileRequest = {"sessionId": self._requests.session_id, "path": path}
         try:
-            result = await self._requests.request("fs/read_text_file", {"path": path}, READING)
+            result = await self._requests.request("fs/read_text_file", asked, READING)
         except ClientError as error:
             if error.is_not_found:
                 raise FileNotFoundError(f"there is no file {path}") from None
@@ -78,7 +84,11 @@ class ClientFiles:
 
     async def write(self, path: str, text: str) -> None:
         """Replace a file's text. Raises ``PermissionError`` or ``OSError``, also for long texts."""
-        params = {"path": path, "content": text}
+        params: v1.WriteTextFileRequest = {
+            "sessionId": self._requests.session_id,
+            "path": path,
+            "content": text,
+        }
         demand_carried(params)
         try:
             await self._requests.request("fs/write_text_file", params, WRITING)
@@ -125,7 +135,11 @@ class ClientTerminal:
                 await self._ask("release", None)
 
     async def _ask(self, what: str, timeout: float | None = TIMEOUT) -> Message:
-        return await self._requests.request(f"terminal/{what}", {"terminalId": self.id}, timeout)
+        asked: v1.TerminalOutputRequest = {
+            "sessionId": self._requests.session_id,
+            "terminalId": self.id,
+        }
+        return await self._requests.request(f"terminal/{what}", asked, timeout)
 
 
 class ClientTerminals:
@@ -138,7 +152,8 @@ class ClientTerminals:
         self, command: str, args: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: int
     ) -> ClientTerminal:
         """Start a command. Raises ``OSError`` where the client cannot."""
-        params: Message = {
+        params: v1.CreateTerminalRequest = {
+            "sessionId": self._requests.session_id,
             "command": command,
             "args": list(args),
             "cwd": cwd,

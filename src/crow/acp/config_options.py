@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from crow.acp.jsonrpc import Message
 from crow.core.agent import Agent
 from crow.core.catalog import Mode
 from crow.core.errors import ModelError
 from crow.core.ports.llm import ListedModels, model_named
 from crow.core.session import Session
+
+if TYPE_CHECKING:
+    import crow.acp.v2.outgoing as v2
+
+    Values = list[v2.SessionConfigSelectOption] | list[v2.SessionConfigSelectGroup]
 
 MODE = "mode"
 MODEL = "model"
@@ -24,9 +28,11 @@ UNSAID = "default"
 """The thought level that leaves the choice to the model's provider."""
 
 
-def config_options(agent: Agent, session: Session, *, switches: bool) -> list[Message]:
+def config_options(
+    agent: Agent, session: Session, *, switches: bool
+) -> list[v2.SessionConfigOption]:
     """The complete list of options, as it is now; switches for clients that show such."""
-    options: list[Message] = []
+    options: list[v2.SessionConfigOption] = []
     if offered := modes(agent, session):
         listed = [_value(mode.id, mode.name, mode.description) for mode in offered]
         options.append(_select(MODE, "Mode", session.mode, listed))
@@ -41,7 +47,9 @@ def config_options(agent: Agent, session: Session, *, switches: bool) -> list[Me
         listed = [_value(each, each, about) for each, about in values.items()]
         current = str(session.options.get(name) or session.cache.get(name) or "")
         if current in values:
-            options.append({**_select(name, title, current, listed), "category": f"_{name}"})
+            chosen = _select(name, title, current, listed)
+            chosen["category"] = f"_{name}"
+            options.append(chosen)
     if switches:
         options += [_switch(name, *said, session) for name, said in switches_of(agent).items()]
     return options
@@ -178,9 +186,9 @@ def _has_own(agent: Agent) -> bool:
         return False
 
 
-def _by_provider(names: list[str]) -> list[Message]:
+def _by_provider(names: list[str]) -> Values:
     """Models as values; in groups where several providers have some of them."""
-    groups: dict[str, list[Message]] = {}
+    groups: dict[str, list[v2.SessionConfigSelectOption]] = {}
     for name in names:
         provider = _provider(name)
         shown = name.removeprefix(f"{provider}/")
@@ -198,12 +206,12 @@ def _provider(name: str) -> str:
     return before if slash else provider_meant(name) or OTHERS
 
 
-def _value(value: str, name: str, description: str = "") -> Message:
-    fields: Message = {"value": value, "name": name}
+def _value(value: str, name: str, description: str = "") -> v2.SessionConfigSelectOption:
+    fields: v2.SessionConfigSelectOption = {"value": value, "name": name}
     return {**fields, "description": description} if description else fields
 
 
-def _switch(name: str, title: str, about: str, session: Session) -> Message:
+def _switch(name: str, title: str, about: str, session: Session) -> v2.SessionConfigOption:
     return {
         "type": "boolean",
         "configId": name,
@@ -214,7 +222,7 @@ def _switch(name: str, title: str, about: str, session: Session) -> Message:
     }
 
 
-def _select(category: str, name: str, current: str, values: list[Message]) -> Message:
+def _select(category: str, name: str, current: str, values: Values) -> v2.SessionConfigOption:
     return {
         "type": "select",
         "configId": category,

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from crow.acp.capabilities import ClientCapabilities
 from crow.acp.errors import ClientError, Refusal
@@ -16,6 +16,7 @@ from crow.acp.jsonrpc import (
     INTERNAL_ERROR,
     REQUEST_CANCELLED,
     Message,
+    Sent,
     as_object,
     failure,
     is_id,
@@ -23,6 +24,9 @@ from crow.acp.jsonrpc import (
     success,
 )
 from crow.acp.send_queue import MessageSink
+
+if TYPE_CHECKING:
+    from crow.acp.words import Update
 
 Receive = Callable[[], Awaitable[Message | None]]
 """The next message of a client's; None at the end."""
@@ -35,7 +39,7 @@ logger = logging.getLogger(__name__)
 class Result(dict[str, Any]):
     """The result of a request, with what is to be done as soon as it stands in the queue."""
 
-    def __init__(self, fields: Message, sent: Callable[[], object]) -> None:
+    def __init__(self, fields: Sent, sent: Callable[[], object]) -> None:
         super().__init__(fields)
         self.sent = sent
 
@@ -56,7 +60,7 @@ class Transport(Protocol):
 class Methods(Protocol):
     """Whoever answers a client, method by method."""
 
-    async def answer(self, method: str, params: Message) -> Message | None:
+    async def answer(self, method: str, params: Message) -> Sent | None:
         """The result of a request. Raises `Refusal`."""
         ...
 
@@ -156,7 +160,7 @@ class Connection:
 
     # what the client is asked and told
 
-    async def request(self, method: str, params: Message, timeout: float | None = None) -> Message:
+    async def request(self, method: str, params: Sent, timeout: float | None = None) -> Message:
         """Ask the client for something.
 
         Raises ``OSError``: a `ClientError`, a ``TimeoutError`` or a ``ConnectionError``.
@@ -176,14 +180,14 @@ class Connection:
                 taken_back = notification(CANCEL, {"requestId": number})
                 asyncio.get_running_loop().call_soon(self._queue.post, taken_back)
 
-    def notify(self, method: str, params: Message) -> None:
+    def notify(self, method: str, params: Sent) -> None:
         """Queue a notification."""
         self._queue.post(notification(method, params))
 
-    def post(self, session_id: str, update: Message) -> None:
+    def post(self, session_id: str, update: Update) -> None:
         """Queue a ``session/update``."""
-        kind = update["sessionUpdate"]
-        text = update.get("content", {}).get("text") if kind in CHUNKS else None
+        is_chunk = update["sessionUpdate"] in CHUNKS
+        text = as_object(update.get("content")).get("text") if is_chunk else None
         if text is not None:
             self._post_text(session_id, update, text)
         else:
@@ -193,7 +197,7 @@ class Connection:
         """Queue a message of somebody else's, as it is."""
         self._queue.post(message)
 
-    async def send(self, session_id: str, update: Message) -> None:
+    async def send(self, session_id: str, update: Update) -> None:
         """Queue a ``session/update`` and wait while the client cannot take more."""
         self.post(session_id, update)
         await self.room()
@@ -212,10 +216,10 @@ class Connection:
         """Wait while the client cannot take more."""
         await self._queue.room()
 
-    def _post_text(self, session_id: str, update: Message, text: str) -> None:
+    def _post_text(self, session_id: str, update: Update, text: str) -> None:
         def build(text: str) -> Message:
-            content = {"type": "text", "text": text}
-            return _told(session_id, {**update, "content": content})
+            told: Sent = {**update, "content": {"type": "text", "text": text}}
+            return _told(session_id, told)
 
         key = (session_id, update["sessionUpdate"], update.get("messageId"))
         self._queue.post_text(build, text, key)
@@ -240,11 +244,11 @@ def _report(task: asyncio.Task[Any]) -> None:
         logger.error("a message of the client's was not handled", exc_info=error)
 
 
-def _told(session_id: str, update: Message) -> Message:
+def _told(session_id: str, update: Sent) -> Message:
     return notification(UPDATE, {"sessionId": session_id, "update": update})
 
 
-def _progress_key(session_id: str, update: Message) -> object:
+def _progress_key(session_id: str, update: Update) -> object:
     """What makes the next update of a running call take the place of this one."""
     if update["sessionUpdate"] == "tool_call_update" and set(update) == PROGRESS:
         return session_id, update["toolCallId"]

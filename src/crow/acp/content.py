@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote, urlsplit
 
 from crow.acp.jsonrpc import Message, as_object
 from crow.core.messages import Content, Part
 from crow.core.messages import Message as Said
+
+if TYPE_CHECKING:
+    from crow.acp.v2.outgoing import ContentBlock
 
 AUDIO_FORMATS = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav", "vnd.wave": "wav", "mp4": "m4a"}
 
@@ -124,14 +127,14 @@ def _resource(resource: Message, taken: frozenset[str]) -> Part:
     return _text(f"\n({source} was left out: {mime} cannot be shown to a model)\n")
 
 
-def to_blocks(content: Content | None) -> list[Message]:
+def to_blocks(content: Content | None) -> list[ContentBlock]:
     """The content of a message as blocks of the protocol."""
     if content is None or isinstance(content, str):
         return [{"type": "text", "text": content}] if content else []
     return [_block(part) for part in content]
 
 
-def _block(part: Any) -> Message:
+def _block(part: Any) -> ContentBlock:
     match part:
         case {"type": "image_url", "image_url": {"url": url}}:
             mime, data = _data_url(url)
@@ -156,7 +159,7 @@ BULKY = ("text", "data", "blob")
 """The fields of a block, or of its resource, that can be long."""
 
 
-def written(blocks: list[Message], content: Content) -> list[Message]:
+def written(blocks: Sequence[Mapping[str, Any]], content: Content) -> list[Message]:
     """What has to be kept of a prompt to show it again; nothing where its content says it all."""
     if to_blocks(content) == blocks:
         return []
@@ -164,15 +167,15 @@ def written(blocks: list[Message], content: Content) -> list[Message]:
     return [_each(block, partial(_place, pieces)) for block in blocks]
 
 
-def blocks_of(content: Content | None, kept: Iterable[Message]) -> list[Message]:
+def blocks_of(content: Content | None, kept: Iterable[Message]) -> list[ContentBlock]:
     """A prompt's blocks: those that were kept, else what the content says."""
     if not kept:
         return to_blocks(content)
     pieces = list(_pieces(content or ""))
-    return [_each(block, partial(_found, pieces)) for block in kept]
+    return [cast("ContentBlock", _each(block, partial(_found, pieces))) for block in kept]
 
 
-def sent_as(message: Said) -> list[Message]:
+def sent_as(message: Said) -> list[ContentBlock]:
     """A message of a person's as the blocks that they sent."""
     return blocks_of(message.get("content"), message.get("written", ()))
 
@@ -192,7 +195,7 @@ def _pieces(content: Content) -> Iterable[str]:
                 yield str(part.get("text", ""))
 
 
-def _each(block: Message, change: Callable[[object], object]) -> Message:
+def _each(block: Mapping[str, Any], change: Callable[[object], object]) -> Message:
     """A block with its long fields changed."""
     changed = {name: change(block[name]) for name in BULKY if name in block}
     if resource := as_object(block.get("resource")):

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from crow.acp.jsonrpc import Message
 from crow.core.tools import Diff
+
+if TYPE_CHECKING:
+    import crow.acp.v2.outgoing as v2
 
 NOTHING = "/dev/null"
 
 
-def diff(changes: Sequence[Diff]) -> Message:
+def diff(changes: Sequence[Diff]) -> v2.ToolCallContentDiff:
     """Changes on a card."""
     files = {each.path: [one for one in changes if one.path == each.path] for each in changes}
     patch = "".join(map(git_patch, files.values()))
-    listed = {"type": "diff", "changes": [change(parts[0]) for parts in files.values()]}
+    listed: v2.ToolCallContentDiff = {
+        "type": "diff",
+        "changes": [change(parts[0]) for parts in files.values()],
+    }
     return {**listed, "patch": {"format": "git_patch", "text": patch}} if patch else listed
 
 
-def change(each: Diff) -> Message:
+def change(each: Diff) -> v2.DiffChange:
     """What happened to a file."""
-    operation = "add" if each.old is None else "modify"
-    return {"operation": operation, "path": each.path, "fileType": "text"}
+    if each.old is None:
+        return {"operation": "add", "path": each.path, "fileType": "text"}
+    return {"operation": "modify", "path": each.path, "fileType": "text"}
 
 
 def git_patch(parts: Sequence[Diff]) -> str:

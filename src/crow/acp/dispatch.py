@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from crow.acp.agent import AcpAgent
 from crow.acp.initialize import DRAFT_VERSION
-from crow.acp.jsonrpc import Message
+from crow.acp.jsonrpc import Message, Sent
 
 if TYPE_CHECKING:
     from crow.acp.routes import Routes
@@ -22,7 +22,7 @@ class Dispatcher:
     def __init__(self, acp_agent: AcpAgent) -> None:
         self._acp_agent = acp_agent
 
-    async def answer(self, method: str, params: Message) -> Message | None:
+    async def answer(self, method: str, params: Message) -> Sent | None:
         """The result of a request. Raises `Refusal`."""
         try:
             return await self._routes.answer(method, params)

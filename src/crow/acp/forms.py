@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from crow.acp.capabilities import ClientCapabilities
 from crow.acp.jsonrpc import Message, as_object
 from crow.acp.limits import LIMIT, fits
 from crow.core.ports.client import LEFT, Filled, Form
+
+if TYPE_CHECKING:
+    import crow.acp.outgoing as v1
 
 TYPES: Mapping[str, type | tuple[type, ...]] = {
     "string": str,
@@ -30,26 +33,46 @@ FORMATS = frozenset({"email", "uri", "date", "date-time"})
 PAGES = ("https://", "http://")
 
 
+class Texts(TypedDict, total=False):
+    """What a person reads of a form, a field or a choice."""
+
+    title: str
+    description: str
+
+
 class Unspeakable(Exception):  # noqa: N818 - no error: it is asked in another way
     """There are no words for it."""
 
 
-def elicitation(form: Form, able: ClientCapabilities) -> Message | None:
-    """The parameters of ``elicitation/create``, without what they belong to.
+def elicitation(
+    form: Form, able: ClientCapabilities, scope: v1.ElicitationSessionScope
+) -> v1.CreateElicitationRequest | None:
+    """The parameters of ``elicitation/create``; ``scope`` is what it belongs to.
 
     None where the client shows nothing like it, or the protocol has no words for a field.
     """
     if form.url:
         is_shown = able.pages and bool(form.page_id) and form.url.lower().startswith(PAGES)
-        page = {"elicitationId": form.page_id, "url": form.url}
-        return {"mode": "url", "message": form.text, **page} if is_shown else None
+        page: v1.CreateElicitationRequest = {
+            **scope,
+            "mode": "url",
+            "message": form.text,
+            "elicitationId": form.page_id,
+            "url": form.url,
+        }
+        return page if is_shown else None
     if not able.forms:
         return None
     try:
         schema = _schema(form.schema)
     except Unspeakable:
         return None
-    asked = {"mode": "form", "message": form.text, "requestedSchema": schema}
+    asked: v1.CreateElicitationRequest = {
+        **scope,
+        "mode": "form",
+        "message": form.text,
+        "requestedSchema": schema,
+    }
     return asked if fits(schema, LIMIT // 2) else None
 
 
@@ -64,18 +87,19 @@ def filled(answer: Message) -> Filled:
             return LEFT
 
 
-def _schema(schema: Mapping[str, Any]) -> Message:
+def _schema(schema: Mapping[str, Any]) -> v1.ElicitationSchema:
     fields = as_object(schema.get("properties"))
-    wanted = [name for name in _listed(schema.get("required")) if name in fields]
-    return {
+    told: v1.ElicitationSchema = {
         "type": "object",
         **_texts(schema),
         "properties": {name: _field(as_object(field)) for name, field in fields.items()},
-        **({"required": wanted} if wanted else {}),
     }
+    if wanted := [name for name in _listed(schema.get("required")) if name in fields]:
+        told["required"] = wanted
+    return told
 
 
-def _field(schema: Message) -> Message:
+def _field(schema: Message) -> Any:
     kind: Any = schema.get("type")
     if kind not in TYPES:
         raise Unspeakable
@@ -127,9 +151,10 @@ def _choice(choice: object) -> Message:
     return {"const": told["const"], "title": told["const"], **_texts(told)}
 
 
-def _texts(schema: Mapping[str, Any]) -> Message:
+def _texts(schema: Mapping[str, Any]) -> Texts:
     texts = {word: schema.get(word) for word in ("title", "description")}
-    return {word: text for word, text in texts.items() if isinstance(text, str) and text}
+    told: Any = {word: text for word, text in texts.items() if isinstance(text, str) and text}
+    return told
 
 
 def _listed(value: object) -> list[Any]:

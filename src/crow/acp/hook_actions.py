@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from crow.acp.jsonrpc import Message
 from crow.core.cache import SUBAGENTS
 from crow.core.session import Session
+from crow.acp.jsonrpc import Message, as_object
+from crow.core.session import SUBAGENTS, Session
 from crow.core.trace import USER, Record, Trace
 from crow.core.verdicts import Allow, Answer, Ask, Continue, Deny, Stop
 
 VERDICTS = (Allow, Ask, Deny, Stop, Answer, Continue)
+NAMES = frozenset(verdict.__name__.lower() for verdict in VERDICTS)
 
 
 def trace_of(session: Session, subagent: str) -> Trace:
@@ -27,6 +30,21 @@ def actions(trace: Trace, call_id: str) -> Iterator[Message]:
         did = record.answer is not None or record.changed or record.error
         if did and record.owner != USER:
             yield action_of(record)
+
+
+def stored_actions(records: Iterable[Message]) -> Iterator[Message]:
+    """The same of a call that is told again, by what was stored of each hook."""
+    for record in records:
+        answer = record.get("answer")
+        if answer is None and not record.get("changed") and "error" not in record:
+            continue
+        told = {name: record[name] for name in ("event", "owner", "hook")}
+        verdict = as_object(answer)
+        if answer is not None:
+            told["verdict"] = verdict.get("type") if verdict.get("type") in NAMES else "value"
+        kept = {"reason": verdict.get("reason"), "changed": [*record.get("changed", ())]}
+        kept["error"] = record.get("error")
+        yield {**told, **{name: value for name, value in kept.items() if value}}
 
 
 def action_of(record: Record) -> Message:

@@ -6,10 +6,14 @@ Made by hand: it must not wait for any library.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crow._version import __version__
 from crow.acp.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, Message, as_object, failure, success
+
+if TYPE_CHECKING:
+    import crow.acp.outgoing as v1
+    import crow.acp.v2.outgoing as v2
 
 PROTOCOL_VERSION = 1
 DRAFT_VERSION = 2
@@ -78,13 +82,21 @@ class AgentCapabilities:
         self.audio = audio
         self.mcp = mcp
 
-    def capabilities(self) -> Message:
+    def capabilities(self) -> v1.AgentCapabilities:
         """The offer in the words of the protocol."""
-        session: Message = {"close": {}, "fork": {}, "additionalDirectories": {}, "title": {}}
-        session |= self.drafts()
+        session: v1.SessionCapabilities = {
+            "close": {},
+            "fork": {},
+            "additionalDirectories": {},
+            "title": {},
+        }
+        self.add_drafts(session)
         if self.store:
-            session |= {"list": {}, "resume": {}, "delete": {}, "status": {}}
-        return {
+            session.update({"list": {}, "resume": {}, "delete": {}, "status": {}})
+        auth: v1.AgentAuthCapabilities = {"status": {}}
+        if self.login:
+            auth["logout"] = {}
+        told: v1.AgentCapabilities = {
             "loadSession": self.store,
             "promptCapabilities": {
                 "image": self.image,
@@ -93,20 +105,20 @@ class AgentCapabilities:
             },
             "mcpCapabilities": {"http": self.mcp, "sse": self.mcp, "acp": self.mcp},
             "sessionCapabilities": session,
-            "auth": {"status": {}, **({"logout": {}} if self.login else {})},
-            **self.of_providers(),
+            "auth": auth,
         }
+        if self.providers:
+            told["providers"] = {}
+        return told
 
-    def of_providers(self) -> Message:
-        """What can be done with providers, which both versions call the same."""
-        return {"providers": {}} if self.providers else {}
+    def add_drafts(self, session: Any) -> None:
+        """Say what can be done with sessions that both versions call the same."""
+        if self.archive:
+            session["archive"] = {}
+        if self.prompted:
+            session["systemPrompt"] = {"mode": {"override": {}}}
 
-    def drafts(self) -> Message:
-        """What can be done with sessions that both versions call the same."""
-        prompt: Message = {"systemPrompt": {"mode": {"override": {}}}}
-        return {**({"archive": {}} if self.archive else {}), **(prompt if self.prompted else {})}
-
-    def methods(self, client: Message) -> list[Message]:
+    def methods(self, client: Message) -> list[Any]:
         """The ways to authenticate; one in a terminal only for clients that can open one."""
         is_legacy = as_object(client.get("_meta")).get(TERMINAL_AUTH) is True
         terminal = as_object(client.get("auth")).get("terminal")
@@ -147,7 +159,7 @@ def initialize(
     if spoken == DRAFT_VERSION:
         return _initialize_in_draft(request, offer)
     client = as_object(request["params"].get("clientCapabilities"))
-    result = {
+    result: v1.InitializeResponse = {
         "protocolVersion": PROTOCOL_VERSION,
         "agentCapabilities": offer.capabilities(),
         "agentInfo": {"name": "crow", "title": "Crow", "version": __version__},
@@ -165,36 +177,42 @@ def _initialize_in_draft(request: Message, offer: AgentCapabilities) -> Message:
     if params["protocolVersion"] == DRAFT_VERSION and not is_told:
         details = "info: its name and version are missing"
         return failure(request["id"], INVALID_PARAMS, "Invalid params", details=details)
-    result: Message = {
+    result: v2.InitializeResponse = {
         "protocolVersion": DRAFT_VERSION,
         "info": {"name": "crow", "title": "Crow", "version": __version__},
-        "capabilities": {
-            "session": _capabilities(offer),
-            "auth": {"status": {}},
-            **offer.of_providers(),
-        },
-        "authMethods": [
-            _method(each) for each in offer.methods(as_object(params.get("capabilities")))
-        ],
+        "capabilities": _capabilities(offer),
+        "authMethods": list(map(_method, offer.methods(as_object(params.get("capabilities"))))),
         "_meta": {"steering": {"supported": True}},
     }
     return success(request["id"], result)
 
 
-def _capabilities(offer: AgentCapabilities) -> Message:
-    """What can be done with sessions beyond what every agent can."""
-    prompt: dict[str, Any] = {"embeddedContext": {}}
-    session: Message = {"prompt": prompt, "additionalDirectories": {}, "fork": {}, "title": {}}
-    for kind in ("image", "audio"):
-        if getattr(offer, kind):
-            prompt[kind] = {}
+def _capabilities(offer: AgentCapabilities) -> v2.AgentCapabilities:
+    """What can be done beyond what every agent can."""
+    told: v2.AgentCapabilities = {"session": _of_sessions(offer), "auth": {"status": {}}}
+    return {**told, "providers": {}} if offer.providers else told
+
+
+def _of_sessions(offer: AgentCapabilities) -> v2.SessionCapabilities:
+    prompt: v2.PromptCapabilities = {"embeddedContext": {}}
+    session: v2.SessionCapabilities = {
+        "prompt": prompt,
+        "additionalDirectories": {},
+        "fork": {},
+        "title": {},
+    }
+    if offer.image:
+        prompt["image"] = {}
+    if offer.audio:
+        prompt["audio"] = {}
     if offer.mcp:
         session["mcp"] = {"stdio": {}, "http": {}, "acp": {}}
     if offer.store:
-        session |= {"delete": {}, "status": {}}
-    return session | offer.drafts()
+        session.update({"delete": {}, "status": {}})
+    offer.add_drafts(session)
+    return session
 
 
-def _method(offered: Message) -> Message:
+def _method(offered: Message) -> Any:
     """A way to authenticate; its id has another name here."""
     return {"methodId": offered["id"], **{k: v for k, v in offered.items() if k != "id"}}

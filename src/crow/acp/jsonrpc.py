@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, cast
 
 PARSE_ERROR = -32700
@@ -20,6 +21,8 @@ LIMIT = 32 * 1024 * 1024
 KEPT = 4096
 
 Message = dict[str, Any]
+Sent = Mapping[str, object]
+"""What is sent: `crow.acp.outgoing` has its shapes."""
 _MISSING = object()
 
 
@@ -88,7 +91,7 @@ def success(request_id: Any, result: Any) -> Message:
     return {"jsonrpc": "2.0", "id": request_id, "result": result}
 
 
-def notification(method: str, params: Message) -> Message:
+def notification(method: str, params: Sent) -> Message:
     """A message that nobody answers."""
     return {"jsonrpc": "2.0", "method": method, "params": params}
 

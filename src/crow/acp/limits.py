@@ -6,11 +6,15 @@ What is cut says so, and the whole stays where it lies: in the file, or in the r
 from __future__ import annotations
 
 import json
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 from crow.acp.jsonrpc import Message, as_object, encode
 from crow.core.tools import Diff
 from crow.tools.text import shortened
+
+if TYPE_CHECKING:
+    from crow.acp.v2.outgoing import ContentBlock, ContentBlockText
 
 LIMIT = 200_000
 """Bytes of a whole message."""
@@ -84,13 +88,13 @@ def bounded_text(said: str) -> str:
     return str(shortened(said, LONGEST_TEXT))
 
 
-def demand_carried(params: Message) -> None:
+def demand_carried(params: Mapping[str, object]) -> None:
     """Raise ``OSError`` for a request that the client might not live through."""
     if not fits(params, CARRIED):
         raise OSError("it is too large to go through the client")
 
 
-def bounded_block(one: Message) -> Message:
+def bounded_block(one: ContentBlock) -> ContentBlock:
     """A block for a card; one that would be too large and cannot be cut is replaced by words."""
     return one if fits(one, CONTENT) else _unshown(one)
 
@@ -142,7 +146,7 @@ def _cut(value: Any, longest: int) -> Any:
     return shortened(value, longest)
 
 
-def _cut_object(value: Message, longest: int) -> Message:
+def _cut_object(value: Message, longest: int) -> Mapping[str, Any]:
     """An object with its names as they are; what cannot be cut is replaced."""
     if value.get("type") in WHOLE and not fits(value, longest):
         return _unshown(value)
@@ -152,7 +156,7 @@ def _cut_object(value: Message, longest: int) -> Message:
     }
 
 
-def _unshown(block: Message) -> Message:
+def _unshown(block: Mapping[str, Any]) -> ContentBlockText:
     """What stands for a block that cannot be cut, such as an image."""
     kind = block.get("mimeType") or "a part"
     size = len(str(block.get("data") or block.get("resource") or ""))

@@ -8,12 +8,15 @@ comes as notifications of that id.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from crow.acp.connection import Connection
 from crow.acp.errors import ClientError
 from crow.acp.jsonrpc import INTERNAL_ERROR, Message, as_object
 from crow.core.support.frozen import frozen
+
+if TYPE_CHECKING:
+    from crow.acp.outgoing import MessageMcpRequest
 
 MESSAGE = "mcp/message"
 Hear = Callable[[str, Message | None], None]
@@ -54,10 +57,15 @@ class McpServers:
     async def ask(self, server_id: str, method: str, params: Message, hear: Hear) -> Message:
         """Send a request of MCP; what came of it. Raises ``OSError``."""
         request_id, self._count = f"crow-{self._count}", self._count + 1
-        asked = {"serverId": server_id, "requestId": request_id, "method": method}
+        asked: MessageMcpRequest = {
+            "serverId": server_id,
+            "requestId": request_id,
+            "method": method,
+            "params": params,
+        }
         self._on[server_id, request_id] = hear
         try:
-            answer = await self._connection.request(MESSAGE, {**asked, "params": params})
+            answer = await self._connection.request(MESSAGE, asked)
         finally:
             del self._on[server_id, request_id]
         if "result" in answer:

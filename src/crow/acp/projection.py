@@ -6,10 +6,11 @@ How version 1 says the same is in `crow.acp.v1`.
 from __future__ import annotations
 
 from dataclasses import field
+from typing import TYPE_CHECKING, Literal
 
 from crow.acp.config_options import config_options
 from crow.acp.content import blocks_of, sent_as, to_blocks
-from crow.acp.jsonrpc import Message, as_object
+from crow.acp.jsonrpc import as_object
 from crow.acp.limits import LONGEST_TEXT
 from crow.acp.message_ids import end_run, is_on, message_id, next_id
 from crow.acp.prompts import Prompts
@@ -42,6 +43,13 @@ from crow.core.ports.client import Option, PermissionRequest, Question
 from crow.core.support.frozen import frozen
 from crow.keys import PROMPT_CACHE, SANDBOX
 
+if TYPE_CHECKING:
+    import crow.acp.v2.outgoing as v2
+    from crow.acp import words
+    from crow.acp.words import Update
+
+Voice = Literal["agent_message", "agent_thought"]
+
 PLAN = "plan"
 """The id of a session's plan; it has one."""
 
@@ -50,10 +58,10 @@ PLAN = "plan"
 class PermissionQuestion:
     """A question that is asked as a request for permission, and the updates around it."""
 
-    params: Message
-    opening: list[Message] = field(default_factory=list["Message"])
-    answered: list[Message] = field(default_factory=list["Message"])
-    unanswered: list[Message] = field(default_factory=list["Message"])
+    params: words.PermissionRequest
+    opening: list[Update] = field(default_factory=list["Update"])
+    answered: list[Update] = field(default_factory=list["Update"])
+    unanswered: list[Update] = field(default_factory=list["Update"])
 
 
 class Projection:
@@ -72,7 +80,7 @@ class Projection:
         self._next_id = ""
         self._seen = view.session.segment, len(view.session.messages)
 
-    def updates(self, event: Event) -> list[Message]:
+    def updates(self, event: Event) -> list[Update]:
         """What the client is told of an event; often one update, sometimes none."""
         updates = self._updates(event)
         if parent := self._view.parent:
@@ -83,7 +91,7 @@ class Projection:
         """The id under which the client knows an open call."""
         return self.calls.shown_id(call_id)
 
-    def _updates(self, event: Event) -> list[Message]:  # noqa: C901 - one case an event
+    def _updates(self, event: Event) -> list[Update]:  # noqa: C901 - one case an event
         match event:
             case TextDelta():
                 return self._message("agent_message", event.text, self._id(event.message_id))
@@ -133,20 +141,19 @@ class Projection:
         self._next_id = next_id(given) if given else self._next_id
         return given or self._next_id
 
-    def _message(self, kind: str, said: str, said_id: str) -> list[Message]:
+    def _message(self, voice: Voice, said: str, said_id: str) -> list[Update]:
         """A piece of a message; the whole of it where it is told again."""
         if self._view.live:
-            return [*self._inserted(), text(f"{kind}_chunk", said, said_id)]
+            return [*self._inserted(), text(voice, said, said_id)]
         pieces = [said[n : n + LONGEST_TEXT] for n in range(0, len(said), LONGEST_TEXT)] or [""]
-        content = [{"type": "text", "text": pieces[0]}]
-        told = {"sessionUpdate": kind, "messageId": said_id, "content": content}
-        return [told, *(text(f"{kind}_chunk", piece, said_id) for piece in pieces[1:])]
+        later = [text(voice, piece, said_id) for piece in pieces[1:]]
+        return [whole(voice, pieces[0], said_id), *later]
 
-    def _user_message(self, said_id: str, blocks: list[Message]) -> list[Message]:
+    def _user_message(self, said_id: str, blocks: list[v2.ContentBlock]) -> list[Update]:
         """What a person said, as a whole."""
         return [{"sessionUpdate": "user_message", "messageId": said_id, "content": blocks}]
 
-    def _prompted(self, event: UserMessage) -> list[Message]:
+    def _prompted(self, event: UserMessage) -> list[Update]:
         """A prompt that stands in the conversation now, as the client wrote it."""
         blocks = blocks_of(event.content, event.written)
         message = self._user_message(event.message_id, blocks)
@@ -164,13 +171,17 @@ class Projection:
         shown = prompt.insert(event.message_id)
         return [shown] if shown else []
 
-    def _order(self, said_id: str, blocks: list[Message]) -> Message:
+    def _order(self, said_id: str, blocks: list[v2.ContentBlock]) -> Update:
         """What a sub-agent was told to do, by the session that it works for."""
-        sides = {"senderSessionId": self._view.caller, "recipientSessionId": self.session.id}
-        told = {"sessionUpdate": "session_message", "messageId": said_id, **sides}
-        return {**told, "content": blocks}
+        return {
+            "sessionUpdate": "session_message",
+            "messageId": said_id,
+            "senderSessionId": self._view.caller,
+            "recipientSessionId": self.session.id,
+            "content": blocks,
+        }
 
-    def _steered(self) -> list[Message]:
+    def _steered(self) -> list[Update]:
         """What the client said to a run that is on, as soon as it stands in the conversation."""
         session, (segment, seen) = self.session, self._seen
         count = len(session.messages)
@@ -187,7 +198,7 @@ class Projection:
             for update in self._user_message(f"{session.id}.{segment}.{index}", sent_as(message))
         ]
 
-    def _inserted(self) -> list[Message]:
+    def _inserted(self) -> list[Update]:
         """Show the prompt that is worked on, where it never enters the history.
 
         It was refused, or a command has answered it without a model.
@@ -198,7 +209,7 @@ class Projection:
         shown = prompt.insert(self._id(""))
         return [shown] if shown else []
 
-    def _run_ended(self, event: RunEnded) -> list[Message]:
+    def _run_ended(self, event: RunEnded) -> list[Update]:
         """The end of a run; of one that the client did not prompt, also that of the work."""
         told = [] if event.stop_reason == "cancelled" else self._inserted()
         end_run(self.session)
@@ -209,139 +220,178 @@ class Projection:
 
     # what was done
 
-    def _ended(self, event: ToolEnded) -> list[Message]:
+    def _ended(self, event: ToolEnded) -> list[Update]:
         """The result, with what hooks did to the call."""
-        from crow.acp.hook_actions import actions, trace_of
+        from crow.acp.hook_actions import actions, stored_actions, trace_of
 
         updates = self.calls.ended(event)
         self._next_id = next_id(self._next_id)
-        trace = trace_of(self.session, self._view.subagent)
-        if self._view.live and (done := list(actions(trace, event.call.id))):
+        did = stored_actions(event.hooks)
+        if self._view.live:
+            did = actions(trace_of(self.session, self._view.subagent), event.call.id)
+        if done := list(did):
             settled = updates[-1]
             settled["_meta"] = {**settled.get("_meta", {}), "crow": {"hooks": done}}
         return updates
 
-    def _plan(self, listed: list[Message]) -> Message:
+    def _plan(self, listed: list[v2.PlanEntry]) -> Update:
         """The whole plan."""
-        items = {"type": "items", "planId": PLAN, "entries": listed}
+        items: v2.PlanUpdateContent = {"type": "items", "planId": PLAN, "entries": listed}
         return {"sessionUpdate": "plan_update", "plan": items}
 
-    def _notice(self, event: Notice) -> list[Message]:
+    def _notice(self, event: Notice) -> list[Update]:
         """A notice; its first line is the title."""
         title, _, rest = event.text.strip().partition("\n")
-        update = {"sessionUpdate": "notice", "severity": event.severity, "title": title}
-        return [{**update, "description": rest.strip()} if rest.strip() else update]
+        update: v2.SessionUpdateNotice = {
+            "sessionUpdate": "notice",
+            "severity": event.severity,
+            "title": title,
+        }
+        if rest.strip():
+            update["description"] = rest.strip()
+        return [update]
 
-    def _usage(self, event: UsageReported) -> list[Message]:
+    def _usage(self, event: UsageReported) -> list[Update]:
         """How full the window is, and what a broken prefix has cost."""
         known = PROMPT_CACHE.get(self.session)
         told = None if known is None or self._view.subagent else dict(known.described)
-        meta = {"_meta": {"crow": {"promptCache": told}}} if told else {}
-        return [{**update, **meta} for update in usage(event)]
+        updates = usage(event)
+        for update in updates if told else ():
+            update["_meta"] = {"crow": {"promptCache": told}}
+        return [*updates]
 
-    def _retrying(self, event: Retrying) -> list[Message]:
+    def _retrying(self, event: Retrying) -> list[Update]:
         return self._notice(Notice(again(event), "warning"))
 
-    def _compacted(self, event: Compacted) -> list[Message]:
+    def _compacted(self, event: Compacted) -> list[Update]:
         self._compactions += 1
         compaction_id = f"{self.session.id}.{self.session.segment}.{self._compactions}"
-        told = {"sessionUpdate": "compaction_update", "compactionId": compaction_id}
-        return [{**told, "status": "completed", "summary": to_blocks(event.summary)}]
+        told: v2.SessionUpdateCompactionUpdate = {
+            "sessionUpdate": "compaction_update",
+            "compactionId": compaction_id,
+            "status": "completed",
+            "summary": to_blocks(event.summary),
+        }
+        return [told]
 
     # what can be chosen
 
-    def commands(self) -> Message:
+    def commands(self) -> Update:
         """The update that tells which slash commands there are."""
-        update = {"sessionUpdate": "available_commands_update"}
-        return {**update, "availableCommands": self._commands()}
-
-    def choices(self) -> Message:
-        """The fields of an answer that opens a session: choices, and what commands run in."""
-        listed = self._commands()
         return {
-            "configOptions": self.options(),
-            **({"availableCommands": listed} if listed else {}),
-            **self.confinement(),
+            "sessionUpdate": "available_commands_update",
+            "availableCommands": self._commands(),
         }
 
-    def confinement(self) -> Message:
+    def choices(self) -> words.Choices:
+        """The fields of an answer that opens a session: choices, and what commands run in."""
+        fields: v2.ResumeSessionResponse = {"configOptions": self.options(), **self.confinement()}
+        if listed := self._commands():
+            fields["availableCommands"] = listed
+        return fields
+
+    def confinement(self) -> v2.Extensible:
         """What commands run in, as a field of an answer; nothing where nobody looks after that."""
         sandbox = SANDBOX.get(self.session)
         return {"_meta": {"crow": {"sandbox": sandbox.line}}} if sandbox else {}
 
-    def options(self) -> list[Message]:
+    def options(self) -> list[v2.SessionConfigOption]:
         """The complete list of options, as it is now."""
         switches = self._view.capabilities.boolean_options
         return config_options(self._view.agent, self.session, switches=switches)
 
-    def _config(self, event: ConfigChanged) -> list[Message]:
+    def _config(self, event: ConfigChanged) -> list[Update]:
         del event
         return [{"sessionUpdate": "config_option_update", "configOptions": self.options()}]
 
-    def _commands(self) -> list[Message]:
-        listed: list[Message] = []
+    def _commands(self) -> list[v2.AvailableCommand]:
+        listed: list[v2.AvailableCommand] = []
         for command in self._view.agent.commands_of(self.session).values():
-            told = {"type": "command", "name": command.name, "description": command.description}
-            hint = {"type": "text", "hint": command.hint}
-            listed.append({**told, "input": hint} if command.hint else told)
+            told: v2.AvailableCommand = {
+                "type": "command",
+                "name": command.name,
+                "description": command.description,
+            }
+            if command.hint:
+                told["input"] = {"type": "text", "hint": command.hint}
+            listed.append(told)
         return listed
 
     # what is asked
 
-    def permission(self, request: PermissionRequest) -> Message:
+    def permission(self, request: PermissionRequest) -> words.PermissionRequest:
         """The parameters of ``session/request_permission``: for the command, or for the call."""
-        params: Message = {
+        params: v2.RequestPermissionRequest = {
             "sessionId": self.session.id,
             "title": titled(request.title, request.kind, self.session.cwd),
             "subject": self._subject(request),
             "options": list(map(option, request.options)),
         }
-        return {**params, "description": request.description} if request.description else params
+        if request.description:
+            params["description"] = request.description
+        return params
 
-    def _subject(self, request: PermissionRequest) -> Message:
+    def _subject(self, request: PermissionRequest) -> v2.RequestPermissionSubject:
         command = request.args.get("command")
         if request.kind == "execute" and isinstance(command, str):
-            asked = {"type": "command", "command": command, "cwd": self.session.cwd}
-            return {**asked, "toolCallId": self.shown_id(request.call.id)}
+            return {
+                "type": "command",
+                "command": command,
+                "cwd": self.session.cwd,
+                "toolCallId": self.shown_id(request.call.id),
+            }
         return {"type": "tool_call", "toolCall": self.calls.asked(request)}
 
     def poll(self, question: Question, offered: list[Option], number: int) -> PermissionQuestion:
         """A question with these answers, as a request for permission that has no subject."""
         del number
-        options = list(map(option, offered))
-        params = {"sessionId": self.session.id, "title": question.text, "options": options}
-        return PermissionQuestion(
-            {**params, "description": question.detail} if question.detail else params
-        )
+        params: v2.RequestPermissionRequest = {
+            "sessionId": self.session.id,
+            "title": question.text,
+            "options": list(map(option, offered)),
+        }
+        if question.detail:
+            params["description"] = question.detail
+        return PermissionQuestion(params)
 
-    def scope(self, call_id: str) -> Message:
+    def scope(self, call_id: str) -> v2.ElicitationSessionScope:
         """What a form belongs to: the session, and the call where the client knows of that.
 
         A sub-agent's call that is not shown is its caller's call that is.
         """
         shown = self.shown_id(call_id) if self.calls.is_open(call_id) else self._view.parent
-        scope = {"sessionId": self.session.id}
+        scope: v2.ElicitationSessionScope = {"sessionId": self.session.id}
         return {**scope, "toolCallId": shown} if shown else scope
 
     # how far it is
 
-    def running(self) -> list[Message]:
+    def running(self) -> list[Update]:
         """Something is being worked on."""
         return self.state.running()
 
-    def blocked(self) -> list[Message]:
+    def blocked(self) -> list[Update]:
         """The work waits for the user."""
         return self.state.blocked()
 
-    def idle(self, reply: Reply | None) -> list[Message]:
+    def idle(self, reply: Reply | None) -> list[Update]:
         """Nothing is being worked on any more; the last reply, None where it was taken back."""
         return self.state.idle(reply)
 
 
-def text(kind: str, said: str, message_id: str) -> Message:
+def text(voice: Voice, said: str, message_id: str) -> Update:
     """A piece of text."""
-    content = {"type": "text", "text": said}
-    return {"sessionUpdate": kind, "content": content, "messageId": message_id}
+    piece: v2.ContentChunk = {"content": {"type": "text", "text": said}, "messageId": message_id}
+    if voice == "agent_thought":
+        return {"sessionUpdate": "agent_thought_chunk", **piece}
+    return {"sessionUpdate": "agent_message_chunk", **piece}
+
+
+def whole(voice: Voice, said: str, message_id: str) -> Update:
+    """A text as a whole."""
+    content: list[v2.ContentBlock] = [{"type": "text", "text": said}]
+    if voice == "agent_thought":
+        return {"sessionUpdate": "agent_thought", "messageId": message_id, "content": content}
+    return {"sessionUpdate": "agent_message", "messageId": message_id, "content": content}
 
 
 def thought_id(message_id: str) -> str:
@@ -355,7 +405,7 @@ def again(event: Retrying) -> str:
     return f"{event.reason}; {after}"
 
 
-def entries(event: PlanChanged) -> list[Message]:
+def entries(event: PlanChanged) -> list[v2.PlanEntry]:
     """The entries of a plan."""
     return [
         {"content": entry.content, "priority": entry.priority, "status": entry.status}
@@ -363,11 +413,11 @@ def entries(event: PlanChanged) -> list[Message]:
     ]
 
 
-def usage(event: UsageReported) -> list[Message]:
+def usage(event: UsageReported) -> list[v2.SessionUpdateUsageUpdate]:
     """How full the window is; nothing where its size is not known."""
     if event.context_window is None:
         return []
-    update: Message = {
+    update: v2.SessionUpdateUsageUpdate = {
         "sessionUpdate": "usage_update",
         "used": event.context_tokens,
         "size": event.context_window,
@@ -377,12 +427,12 @@ def usage(event: UsageReported) -> list[Message]:
     return [update]
 
 
-def option(offered: Option) -> Message:
+def option(offered: Option) -> v2.PermissionOption:
     """One possible answer."""
     return {"optionId": offered.id, "name": offered.name, "kind": offered.kind}
 
 
-def of_subagent(update: Message, parent: str) -> Message:
+def of_subagent(update: Update, parent: str) -> Update:
     """An update of a call that a sub-agent makes for the call ``parent``.
 
     There is no word for it in the protocol. The one that clients read is that of the adapter for
@@ -391,4 +441,6 @@ def of_subagent(update: Message, parent: str) -> Message:
     if "toolCallId" not in update:
         return update
     link = {"claudeCode": {"parentToolUseId": parent}}
-    return {**update, "_meta": {**as_object(update.get("_meta")), **link}}
+    linked = update.copy()
+    linked["_meta"] = {**as_object(update.get("_meta")), **link}
+    return linked

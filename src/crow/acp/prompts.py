@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crow.acp.errors import Refusal
 from crow.acp.jsonrpc import REQUEST_CANCELLED, Message
@@ -14,6 +14,10 @@ from crow.core.session import Session
 SHORT = 100
 """Characters of what can be a command: a prompt can have millions."""
 
+if TYPE_CHECKING:
+    from crow.acp.v2.outgoing import ContentBlock
+    from crow.acp.words import Update
+
 
 class Prompt:
     """One prompt as the client sent it; ``inserted`` becomes the id of its message.
@@ -21,13 +25,13 @@ class Prompt:
     ``is_off`` is set where it was cancelled before anybody began to work on it.
     """
 
-    def __init__(self, session: Session, blocks: list[Message]) -> None:
+    def __init__(self, session: Session, blocks: list[ContentBlock]) -> None:
         self.session = session
         self.blocks = blocks
         self.is_off = False
         self.inserted: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
-    def insert(self, message_id: str) -> Message | None:
+    def insert(self, message_id: str) -> Update | None:
         """It stands in the conversation: the update that shows it; None where it was shown."""
         if self.inserted.done():
             return None

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crow.acp.errors import invalid, unknown_method
 from crow.acp.jsonrpc import Message
 from crow.core.agent import Agent
+
+if TYPE_CHECKING:
+    import crow.acp.outgoing as v1
 
 
 class Providers:
@@ -20,16 +23,18 @@ class Providers:
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
 
-    async def list(self, params: Message) -> Message:
+    async def list(self, params: Message) -> v1.ListProvidersResponse:
         """Every provider with its place; headers are told to nobody."""
         routes = self._routes()
 
-        def look() -> list[Message]:  # clouds say where they are by libraries that take a second
+        def look() -> list[
+            v1.ProviderInfo
+        ]:  # clouds say where they are by libraries that take a second
             return [self._info(routes, each) for each in routes.providers]
 
         return {"providers": await asyncio.to_thread(look)}
 
-    async def set(self, params: Message) -> Message:
+    async def set(self, params: Message) -> v1.SetProviderResponse:
         """Ask a provider elsewhere, with these headers and no key of the user's."""
         routes = self._routes()
         try:
@@ -44,7 +49,7 @@ class Providers:
         self._agent.known_secrets |= routes.secrets
         return self._renewed()
 
-    async def disable(self, params: Message) -> Message:
+    async def disable(self, params: Message) -> v1.DisableProviderResponse:
         """Ask a provider no more."""
         try:
             self._routes().disable(params["providerId"])
@@ -58,12 +63,12 @@ class Providers:
             raise unknown_method(details="this agent's model is no provider's that could be routed")
         return routes()
 
-    def _renewed(self) -> Message:
+    def _renewed(self) -> v1.Extensible:
         llm: Any = self._agent.llm
         llm.renew()
         return {}
 
-    def _info(self, routes: Any, provider: str) -> Message:
+    def _info(self, routes: Any, provider: str) -> v1.ProviderInfo:
         current = routes.current(provider)
         return {
             "providerId": provider,

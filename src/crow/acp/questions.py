@@ -9,6 +9,8 @@ from crow.acp.connection import Connection
 from crow.acp.errors import ClientError
 from crow.acp.jsonrpc import Message
 from crow.core.ports.client import Option, OptionKind, Question
+from crow.acp.jsonrpc import Message, Sent
+from crow.core.ports import Option, OptionKind, Question
 
 if TYPE_CHECKING:
     from crow.core.ports.client import Filled, Form
@@ -25,7 +27,7 @@ class Cancelled(Exception):  # noqa: N818 - no error: the user wants the whole t
     """The user ended the turn instead of answering."""
 
 
-async def choose(connection: Connection, params: Message, patience: float = 0.0) -> str | None:
+async def choose(connection: Connection, params: Sent, patience: float = 0.0) -> str | None:
     """Ask for permission; the id of the chosen option, None where the answer makes no sense.
 
     Raises `Cancelled`, and ``OSError`` where the client cannot ask, or does not answer within
@@ -41,7 +43,7 @@ async def choose(connection: Connection, params: Message, patience: float = 0.0)
             return None
 
 
-async def fill_in(connection: Connection, asked: Message, patience: float = 0.0) -> Filled:
+async def fill_in(connection: Connection, asked: Sent, patience: float = 0.0) -> Filled:
     """Show a form, or a page. Raises ``OSError``."""
     from crow.acp.forms import filled
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
-from crow.acp.jsonrpc import Message as Update
 from crow.acp.jsonrpc import as_object
 from crow.acp.session_view import SessionView
 from crow.acp.subagents import Subagent, Told, unfinished
@@ -31,12 +30,14 @@ from crow.core.session import Session
 from crow.core.store import ReplayStore
 from crow.core.tools import Call, ToolResult
 
+if TYPE_CHECKING:
+    from crow.acp.words import Card, Update
+
 AGENT = "Agent"
 """The tool that hands tasks to sub-agents."""
 GENERAL = "general-purpose"
 """The kind of a sub-agent whose call names none."""
 SETTLED = ("completed", "failed", "cancelled")
-CARDS = ("tool_call", "tool_call_update")
 
 
 async def replay(agent: Agent, session: Session) -> AsyncIterator[Event]:
@@ -177,23 +178,25 @@ class JoinedCalls:
     """
 
     def __init__(self) -> None:
-        self._open: dict[str, Update] = {}
+        self._open: dict[str, Card] = {}
 
     def take(self, updates: Iterable[Update]) -> Iterator[Update]:
         """What is to be told now."""
         for update in updates:
-            if update["sessionUpdate"] in CARDS:
+            if is_card(update):
                 self._join(update)
                 yield from self._done()
             else:
                 yield update
 
-    def _join(self, update: Update) -> None:
+    def _join(self, update: Card) -> None:
         call_id = update["toolCallId"]
         known = self._open.get(call_id, update)
-        kind, meta = known["sessionUpdate"], {**known.get("_meta", {}), **update.get("_meta", {})}
-        joined = {**known, **update, "sessionUpdate": kind}
-        self._open[call_id] = {**joined, "_meta": meta} if meta else joined
+        meta = {**known.get("_meta", {}), **update.get("_meta", {})}
+        joined: Any = {**known, **update, "sessionUpdate": known["sessionUpdate"]}
+        if meta:
+            joined["_meta"] = meta
+        self._open[call_id] = joined
 
     def _done(self) -> Iterator[Update]:
         for call_id, update in list(self._open.items()):
@@ -205,6 +208,16 @@ class JoinedCalls:
         """The calls that go on, and what waits behind them."""
         yield from self._open.values()
         self._open.clear()
+
+
+def is_card(update: Update) -> TypeGuard[Card]:
+    """True for what tells of a call."""
+    return update["sessionUpdate"] in ("tool_call", "tool_call_update")
+
+
+def call_id_of(update: Update) -> str:
+    """The call that an update tells of."""
+    return update["toolCallId"] if is_card(update) else ""
 
 
 class Replay:
@@ -223,7 +236,7 @@ class Replay:
         updates = self.projection.updates(event)
         told = self._own(self._joined.take(updates))
         if isinstance(event, ToolEnded):
-            told += await self._below(event, updates[-1]["toolCallId"])
+            told += await self._below(event, call_id_of(updates[-1]))
         return told
 
     def rest(self) -> list[Told]:

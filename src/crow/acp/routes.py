@@ -19,11 +19,11 @@ from crow.acp.drafts import (
     SetTitle,
 )
 from crow.acp.errors import invalid, unknown_method
-from crow.acp.jsonrpc import Message
+from crow.acp.jsonrpc import Message, Sent
 from crow.acp.mcp_servers import MESSAGE, Notice
 from crow.acp.params import MismatchError, reader
 
-Method = Callable[[Message], Awaitable[Message | None]]
+Method = Callable[[Message], Awaitable[Sent | None]]
 Route = tuple[type[Any], Method]
 """What a method's parameters are, and what answers it."""
 OPENS_SESSION = ("session/new", "session/load", "session/resume", "session/fork")
@@ -58,7 +58,7 @@ class Routes:
         self._requests = requests
         self._notifications = notifications
 
-    async def answer(self, method: str, params: Message) -> Message | None:
+    async def answer(self, method: str, params: Message) -> Sent | None:
         """Answer a request."""
         if method not in self._requests:
             raise unknown_method(method=method)
@@ -73,7 +73,7 @@ class Routes:
             with suppress(MismatchError):
                 await self._call(self._notifications[method], method, params)
 
-    async def _call(self, route: Route, method: str, given: Message) -> Message | None:
+    async def _call(self, route: Route, method: str, given: Message) -> Sent | None:
         shape, function = route
         if shape is Option and given.get("type") == "boolean":
             shape = Switch

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crow.acp.errors import found, invalid, not_found, unknown_method, unused
 from crow.acp.jsonrpc import Message
@@ -12,6 +12,11 @@ from crow.core.errors import SessionError
 from crow.core.events import TitleChanged
 from crow.core.session import Session
 from crow.core.store import ArchiveStore, KnowingStore, Store, TitleStore
+from crow.core.optional import ArchiveStore, KnowingStore, TitleStore
+from crow.core.session import Session, SessionInfo, Store
+
+if TYPE_CHECKING:
+    import crow.acp.outgoing as v1
 
 TITLE = 200
 ARCHIVED: Mapping[str, bool | None] = {"exclude": False, "include": None, "only": True}
@@ -34,7 +39,7 @@ class StoredSessions:
             raise unknown_method(details="this agent stores no sessions")
         return self._agent.store
 
-    async def page(self, params: Message) -> Message:
+    async def page(self, params: Message) -> v1.ListSessionsResponse:
         """Stored sessions, a page at a time."""
         wanted: Any = {"cwd": params.get("cwd"), "cursor": params.get("cursor")}
         if self._archives:
@@ -43,17 +48,17 @@ class StoredSessions:
             page, after = await self._store.sessions(**wanted)
         except (SessionError, ValueError) as error:
             raise invalid(str(error)) from error
-        listed: list[Message] = [
-            {
-                "sessionId": info.id,
-                "cwd": info.cwd,
-                "title": info.title or None,
-                "updatedAt": info.updated,
-                **({"archived": info.archived} if self._archives else {}),
-            }
-            for info in page
-        ]
+        listed = [self._info(each) for each in page]
         return {"sessions": listed, "nextCursor": after} if after else {"sessions": listed}
+
+    def _info(self, info: SessionInfo) -> v1.SessionInfo:
+        told: v1.SessionInfo = {
+            "sessionId": info.id,
+            "cwd": info.cwd,
+            "title": info.title or None,
+            "updatedAt": info.updated,
+        }
+        return {**told, "archived": info.archived} if self._archives else told
 
     @property
     def _archives(self) -> bool:
@@ -66,7 +71,7 @@ class StoredSessions:
             raise invalid(f"archived: there is no {archived!r}, only {', '.join(ARCHIVED)}")
         return ARCHIVED[archived]
 
-    async def status(self, params: Message) -> Message:
+    async def status(self, params: Message) -> v1.SessionStatusResponse:
         """Say whether a session is open, or stored; nothing is opened for it."""
         session_id = params["sessionId"]
         if session_id in self._agent.sessions:
@@ -76,7 +81,7 @@ class StoredSessions:
             return {"status": "saved"}
         raise not_found(f"there is no session {session_id!r}")
 
-    async def delete(self, params: Message) -> Message:
+    async def delete(self, params: Message) -> v1.DeleteSessionResponse:
         """Remove a session for good; no matter if there was one."""
         session = self._agent.sessions.get(params["sessionId"])
         if session is not None:
@@ -84,7 +89,7 @@ class StoredSessions:
         await unused(self._agent.delete_session(params["sessionId"]))
         return {}
 
-    async def set_title(self, params: Message) -> Message:
+    async def set_title(self, params: Message) -> v1.SetSessionTitleResponse:
         """Give a session another title; stored before it is answered."""
         title = " ".join(params["title"].split())[:TITLE]
         if not title:
@@ -99,18 +104,18 @@ class StoredSessions:
             await session.client.update(session.id, TitleChanged(title))
         return {"title": title}
 
-    async def archive(self, params: Message) -> Message:
+    async def archive(self, params: Message) -> v1.ArchiveSessionResponse:
         """Put a session away, whatever it was doing; it can still be opened by its id."""
         session = self._agent.sessions.get(params["sessionId"])
         if session is not None and self._archives:
             await self._close(session)
         return await self._put_away(params, archived=True)
 
-    async def unarchive(self, params: Message) -> Message:
+    async def unarchive(self, params: Message) -> v1.UnarchiveSessionResponse:
         """Take a session back into the list; it is not opened."""
         return await self._put_away(params, archived=False)
 
-    async def _put_away(self, params: Message, *, archived: bool) -> Message:
+    async def _put_away(self, params: Message, *, archived: bool) -> v1.ArchiveSessionResponse:
         if not self._archives:
             raise unknown_method(details="this agent archives no sessions")
         store: Any = self._store

@@ -6,6 +6,8 @@ does is told under its own id. A client can watch it, and end what it does (``se
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from crow.acp.jsonrpc import Message, as_object
 from crow.acp.projection import Projection
 from crow.core.events import (
@@ -27,11 +29,15 @@ from crow.core.hooks.run_context import Reply
 from crow.core.session import Session
 from crow.keys import SUBAGENTS
 
+if TYPE_CHECKING:
+    import crow.acp.v2.outgoing as v2
+    from crow.acp.words import Update
+
 SHOWN = (
     *(UserMessage, TextDelta, ThoughtDelta, ToolPending, ToolStarted, ToolProgress, ToolEnded),
     *(PlanChanged, UsageReported, Notice, Retrying, RunEnded),
 )
-Told = tuple[str, Message]
+Told = tuple[str, "Update"]
 """An update, and the session that it is told of."""
 Hired = tuple[Session, str]
 """The session of a sub-agent, and its caller's call that began it."""
@@ -72,33 +78,35 @@ class Subagent:
         """What the client is told of an event, the first time that there is somebody at all."""
         if not isinstance(event, SHOWN):
             return []
-        told = [] if self._is_known else [self._announced()]
+        told: list[Told] = [] if self._is_known else [(self._caller, self._announced())]
         self._is_known = True
         told += [(self._session.id, update) for update in self.projection.updates(event)]
         if isinstance(event, RunEnded):
-            told.append(self._ended(event))
+            told.append((self._caller, self._ended(event)))
         return told
 
     def as_it_was(self, ended: RunEnded) -> Told:
         """The one update of a sub-agent that has come to its end before."""
-        about, ending = self._announced()[1], self._ended(ended)[1]
-        return self._caller, {**about, **ending}
+        return self._caller, {**self._announced(), **self._ended(ended)}
 
-    def _announced(self) -> Told:
-        session = self._session
-        about: Message = {"title": session.title, "description": session.agent_type}
-        link = {"claudeCode": {"parentToolUseId": self._call}} if self._call else {}
-        known = {name: value for name, value in about.items() if value}
-        told: Message = {**known, "capabilities": {"cancel": {}}}
-        told |= {"_meta": link} if link else {}
-        return self._changed(state={"state": "running"}, **told)
+    def _announced(self) -> v2.SessionUpdateSubagentUpdate:
+        session, told = self._session, self._changed({"state": "running"})
+        if session.title:
+            told["title"] = session.title
+        if session.agent_type:
+            told["description"] = session.agent_type
+        told["capabilities"] = {"cancel": {}}
+        if self._call:
+            told["_meta"] = {"claudeCode": {"parentToolUseId": self._call}}
+        return told
 
-    def _ended(self, event: RunEnded) -> Told:
+    def _ended(self, event: RunEnded) -> v2.SessionUpdateSubagentUpdate:
         reply = Reply("", event.stop_reason, {}, self._session, event.detail)
-        (ended,) = self.projection.state.idle(reply)
-        state = {k: v for k, v in ended.items() if k != "sessionUpdate"}
-        return self._changed(state=state, capabilities=None)
+        return {**self._changed(self.projection.state.over(reply)), "capabilities": None}
 
-    def _changed(self, **fields: object) -> Told:
-        told = {"sessionUpdate": "subagent_update", "sessionId": self._session.id, **fields}
-        return self._caller, told
+    def _changed(self, state: v2.StateUpdate) -> v2.SessionUpdateSubagentUpdate:
+        return {
+            "sessionUpdate": "subagent_update",
+            "sessionId": self._session.id,
+            "state": state,
+        }

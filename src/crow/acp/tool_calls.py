@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from crow.acp.content import to_blocks
-from crow.acp.jsonrpc import Message, as_object
+from crow.acp.jsonrpc import as_object
 from crow.acp.limits import (
     bounded_block,
     bounded_changes,
@@ -25,10 +25,18 @@ from crow.core.ports.client import PermissionRequest
 from crow.core.support.frozen import frozen, mutable
 from crow.core.tools import Diff, Location, Outcome, ToolKind, ToolResult
 
+if TYPE_CHECKING:
+    import crow.acp.v2.outgoing as v2
+    from crow.acp.words import CardUpdate, Update
+
 FENCED: tuple[ToolKind, ...] = ("read", "search", "execute", "fetch")
 OF_FILES: tuple[ToolKind, ...] = ("read", "edit", "delete", "move", "search")
-CANCEL: Message = {"cancel": {}}
-STATUS = {"ok": "completed", "answered": "completed", "cancelled": "cancelled"}
+CANCEL: v2.ToolCallCapabilities = {"cancel": {}}
+STATUS: Mapping[Outcome, Literal["completed", "cancelled"]] = {
+    "ok": "completed",
+    "answered": "completed",
+    "cancelled": "cancelled",
+}
 CallKey = tuple[str, str]
 """A session, and a call in it."""
 
@@ -87,8 +95,6 @@ class ToolCalls:
     Each command has a terminal of the agent's; what runs can be ended by itself.
     """
 
-    first_update = "tool_call_update"
-
     def __init__(self, view: SessionView, running: RunningCalls) -> None:
         self.session, self.cwd, self.live = view.session, view.session.cwd, view.live
         self._owner = view.subagent or view.session.id
@@ -107,22 +113,22 @@ class ToolCalls:
 
     # from its beginning to its end
 
-    def pending(self, event: ToolPending) -> list[Message]:
+    def pending(self, event: ToolPending) -> list[Update]:
         """A new call."""
         call = event.call
         shown = self._ids.new(call.id)
         title = titled(event.title, event.kind, self.cwd)
         card = ToolCallView(shown, call.name, title, event.kind, call.args, event.locations)
         self._open[call.id] = card
-        return [{**self._opening(card), **self._planned(card)}]
+        return [self._first(self._planned(card, described(card)))]
 
-    def started(self, event: ToolStarted) -> list[Message]:
+    def started(self, event: ToolStarted) -> list[Update]:
         """It runs; title and arguments where hooks have changed them."""
         call_id = event.call.id
         card = self._open.get(call_id)
         if card is None:
             return []
-        update: Message = {**tool_call_update(card.call_id), "status": "in_progress"}
+        update: CardUpdate = {**tool_call_update(card.call_id), "status": "in_progress"}
         title = titled(event.title, card.kind, self.cwd)
         if title != card.title:
             update["title"] = title
@@ -131,7 +137,7 @@ class ToolCalls:
         card = self._open[call_id] = replace(card, title=title, args=event.args, begun=True)
         return self._begin(card, call_id, update) if self.live else [update]
 
-    def progress(self, event: ToolProgress) -> list[Message]:
+    def progress(self, event: ToolProgress) -> list[Update]:
         """More output."""
         card = self._open.get(event.call_id)
         if card is None:
@@ -139,20 +145,21 @@ class ToolCalls:
         self._open[event.call_id], updates = self._progressed(card, event)
         return updates
 
-    def ended(self, event: ToolEnded) -> list[Message]:
+    def ended(self, event: ToolEnded) -> list[Update]:
         """Its result. A call that the client never heard of is told of first."""
-        call, before = event.call, list[Message]()
+        call = event.call
+        before: list[Update] = []
         card = self._open.pop(call.id, None)
         if card is None:
             card = ToolCallView(self._ids.new(call.id), call.name, call.name, "other", call.args)
-            before = [self._opening(card)]
+            before = [self._first(described(card))]
         key = self.session.id, card.call_id
         self._running.keys.pop(key, None)
         was_ended = key in self._running.ended and event.outcome == "error"
         self._running.ended.discard(key)
         outcome: Outcome = "cancelled" if was_ended else event.outcome
         result = event.result
-        update: Message = {
+        update: CardUpdate = {
             **tool_call_update(card.call_id),
             "status": STATUS.get(outcome, "failed"),
             "rawOutput": bounded_raw(result.text if result.data is None else result.data),
@@ -161,25 +168,27 @@ class ToolCalls:
             update["locations"] = list(map(location, result.locations))
         return [*before, *self._settled(card, outcome, result, update)]
 
-    def asked(self, request: PermissionRequest) -> Message:
+    def asked(self, request: PermissionRequest) -> v2.ToolCallUpdate:
         """The call that permission is asked for, as it would run."""
         args, shown = dict(request.args), self.shown_id(request.call.id)
         title = titled(request.title, request.kind, self.cwd)
         card = ToolCallView(shown, request.call.name, title, request.kind, args, request.locations)
-        told: Message = {**describe(card), "status": "pending"}
+        told: v2.ToolCallUpdate = {**described(card), "status": "pending"}
         diffs = request.diffs or planned(request.kind, args, self.cwd)
         content = self.changed(diffs) if diffs else details(request)
         return {**told, "content": content} if content else told
 
     # what is shown of it
 
-    def changed(self, diffs: tuple[Diff, ...]) -> list[Message]:
+    def changed(self, diffs: tuple[Diff, ...]) -> list[v2.ToolCallContent]:
         """Changes, small enough for every client."""
         shown = bounded_changes(diffs)
         said = note_of_left_out(shown)
         return [*self._diffs(shown), *([text(said)] if said else [])]
 
-    def contents(self, card: ToolCallView, outcome: Outcome, result: ToolResult) -> list[Message]:
+    def contents(
+        self, card: ToolCallView, outcome: Outcome, result: ToolResult
+    ) -> list[v2.ToolCallContent]:
         """A result: the diffs, else the terminal, else the output."""
         if outcome in ("denied", "cancelled"):
             return [text(bounded_text(result.text))]
@@ -191,46 +200,55 @@ class ToolCalls:
         shown = [text(fence(said) if card.kind in FENCED else said)] if said else []
         return [*shown, *pictures(to_blocks(result.content))]
 
-    def _opening(self, card: ToolCallView) -> Message:
-        return {"sessionUpdate": self.first_update, "status": "pending", **describe(card)}
+    def _first(self, told: v2.ToolCallUpdate) -> Update:
+        """The update that a client gets to know a call by."""
+        return {"sessionUpdate": "tool_call_update", "status": "pending", **told}
 
-    def _planned(self, card: ToolCallView) -> Message:
-        """What is known of a call's content before it runs."""
+    def _planned(self, card: ToolCallView, told: v2.ToolCallUpdate) -> v2.ToolCallUpdate:
+        """A call, with what is known of its content before it runs."""
         known = planned(card.kind, card.args, self.cwd) if self.live else ()
-        return {"content": self.changed(known)} if known else {}
+        return {**told, "content": self.changed(known)} if known else told
 
-    def _diffs(self, diffs: tuple[Diff, ...]) -> list[Message]:
+    def _diffs(self, diffs: tuple[Diff, ...]) -> list[v2.ToolCallContent]:
         from crow.acp.diffs import diff
 
         return [diff(diffs)]
 
-    def _begin(self, card: ToolCallView, call_id: str, update: Message) -> list[Message]:
+    def _begin(self, card: ToolCallView, call_id: str, update: CardUpdate) -> list[Update]:
         """What runs now can be ended."""
         known = self.session.root.id, (self._owner, call_id)
         self._running.keys[self.session.id, card.call_id] = known
         update["capabilities"] = CANCEL
         if not is_command(card):
             return [update]
-        opened = {**self._terminal(card), "capabilities": CANCEL}
-        return [opened, {**update, "content": [terminal(card.call_id)]}]
+        update["content"] = [terminal(card.call_id)]
+        return [{**self._terminal(card), "capabilities": CANCEL}, update]
 
     def _progressed(
         self, card: ToolCallView, event: ToolProgress
-    ) -> tuple[ToolCallView, list[Message]]:
+    ) -> tuple[ToolCallView, list[Update]]:
         """What is known of a call that has said more, and what is told of it."""
         if not event.text:
             return card, []
         if is_command(card) and not self.live:
             return replace(card, output=card.output + event.text), []
         if is_command(card):
-            chunk: Message = terminal_update(card.call_id, "terminal_output_chunk")
-            return replace(card, streamed=True), [{**chunk, "data": encoded(event.text)}]
-        chunk = {"sessionUpdate": "tool_call_content_chunk", "toolCallId": card.call_id}
-        return replace(card, streamed=True), [{**chunk, "content": text(event.text)}]
+            printed: Update = {
+                "sessionUpdate": "terminal_output_chunk",
+                "terminalId": card.call_id,
+                "data": encoded(event.text),
+            }
+            return replace(card, streamed=True), [printed]
+        said: Update = {
+            "sessionUpdate": "tool_call_content_chunk",
+            "toolCallId": card.call_id,
+            "content": text(event.text),
+        }
+        return replace(card, streamed=True), [said]
 
     def _settled(
-        self, card: ToolCallView, outcome: Outcome, result: ToolResult, update: Message
-    ) -> list[Message]:
+        self, card: ToolCallView, outcome: Outcome, result: ToolResult, update: CardUpdate
+    ) -> list[Update]:
         """The end of a call, with its result."""
         if card.begun and self.live:
             update["capabilities"] = None
@@ -241,15 +259,15 @@ class ToolCalls:
             shown.append(text(fence(result.text)))
         return [self._exited(card, outcome, result), {**update, "content": shown}]
 
-    def _exited(self, card: ToolCallView, outcome: Outcome, result: ToolResult) -> Message:
+    def _exited(self, card: ToolCallView, outcome: Outcome, result: ToolResult) -> Update:
         """The end of a command; of an earlier day's with all that is known of it."""
         ended = exit_status(outcome, result)
         if self.live:
             return {**terminal_update(card.call_id), "exitStatus": ended, "capabilities": None}
-        whole = {"output": {"data": encoded(card.output or printed(result))}, "exitStatus": ended}
-        return {**self._terminal(card), **whole}
+        output: v2.TerminalOutput = {"data": encoded(card.output or printed(result))}
+        return {**self._terminal(card), "output": output, "exitStatus": ended}
 
-    def _terminal(self, card: ToolCallView) -> Message:
+    def _terminal(self, card: ToolCallView) -> v2.SessionUpdateTerminalUpdate:
         command = str(card.args.get("command") or card.title)
         return {**terminal_update(card.call_id), "command": command, "cwd": self.cwd}
 
@@ -259,19 +277,19 @@ def is_command(card: ToolCallView) -> bool:
     return card.kind == "execute" and card.args.get("run_in_background") is not True
 
 
-def tool_call_update(call_id: str) -> Message:
+def tool_call_update(call_id: str) -> CardUpdate:
     """The beginning of an update of a call."""
     return {"sessionUpdate": "tool_call_update", "toolCallId": call_id}
 
 
-def terminal_update(terminal_id: str, kind: str = "terminal_update") -> Message:
+def terminal_update(terminal_id: str) -> v2.SessionUpdateTerminalUpdate:
     """The beginning of an update of a terminal of the agent's."""
-    return {"sessionUpdate": kind, "terminalId": terminal_id}
+    return {"sessionUpdate": "terminal_update", "terminalId": terminal_id}
 
 
-def describe(card: ToolCallView) -> Message:
+def described(card: ToolCallView) -> v2.ToolCallUpdate:
     """What a person is told of a call before it has a result."""
-    fields: Message = {
+    fields: v2.ToolCallUpdate = {
         "toolCallId": card.call_id,
         "title": card.title,
         "name": card.name,
@@ -289,17 +307,17 @@ def titled(title: str, kind: ToolKind, cwd: str) -> str:
     return title.replace(f"{folder}/", "") if folder and kind in OF_FILES else title
 
 
-def location(place: Location) -> Message:
+def location(place: Location) -> v2.ToolCallLocation:
     """A place in a file."""
     return {"path": place.path} if place.line is None else {"path": place.path, "line": place.line}
 
 
-def text(said: str) -> Message:
+def text(said: str) -> v2.ToolCallContent:
     """Text on a card."""
     return {"type": "content", "content": {"type": "text", "text": said}}
 
 
-def terminal(terminal_id: str) -> Message:
+def terminal(terminal_id: str) -> v2.ToolCallContent:
     """A terminal on a card."""
     return {"type": "terminal", "terminalId": terminal_id}
 
@@ -324,7 +342,7 @@ def printed(result: ToolResult) -> str:
     return "".join(streams) if streams else result.text
 
 
-def exit_status(outcome: Outcome, result: ToolResult) -> dict[str, Any]:
+def exit_status(outcome: Outcome, result: ToolResult) -> v2.TerminalExitStatus:
     """How a command ended, as far as it is known."""
     if outcome == "cancelled":
         return {"signal": "SIGTERM"}
@@ -339,7 +357,7 @@ def encoded(said: str) -> str:
     return base64.b64encode(said.encode("utf-8", "replace")).decode()
 
 
-def pictures(blocks: Iterable[Message]) -> list[Message]:
+def pictures(blocks: Iterable[v2.ContentBlock]) -> list[v2.ToolCallContent]:
     """The blocks of a result that are no text, as far as a client takes them."""
     shown = (bounded_block(block) for block in blocks if block["type"] != "text")
     return [{"type": "content", "content": block} for block in shown]
@@ -359,6 +377,6 @@ def planned(kind: ToolKind, args: dict[str, Any], cwd: str) -> tuple[Diff, ...]:
             return ()
 
 
-def details(request: PermissionRequest) -> list[Message]:
+def details(request: PermissionRequest) -> list[v2.ToolCallContent]:
     """The arguments, where nothing else tells of them."""
     return [text(fence(bounded_text(request.details)))] if request.details else []

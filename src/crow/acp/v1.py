@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from crow.acp.capabilities import ClientCapabilities
 from crow.acp.config_options import modes
 from crow.acp.jsonrpc import Message
-from crow.acp.projection import PermissionQuestion, Projection, again, option
+from crow.acp.projection import PermissionQuestion, Projection, Voice, again, option
 from crow.acp.projection import text as chunk
 from crow.acp.prompts import Prompts
 from crow.acp.session_view import SessionView
@@ -26,6 +28,11 @@ from crow.core.events import Compacted, ConfigChanged, Notice, Retrying, ToolPro
 from crow.core.hooks.run_context import Reply
 from crow.core.ports.client import Option, PermissionRequest, Question
 from crow.core.tools import Diff, Outcome, ToolResult
+
+if TYPE_CHECKING:
+    import crow.acp.outgoing as v1
+    import crow.acp.v2.outgoing as v2
+    from crow.acp.words import CardUpdate, Update
 
 SHOWN = 16 * 1024
 """Characters of a running command's output, which are sent again with each piece of it."""
@@ -53,98 +60,107 @@ class ProjectionV1(Projection):
     summaries become text where it does not know them.
     """
 
-    def _message(self, kind: str, said: str, said_id: str) -> list[Message]:
-        return [chunk(f"{kind}_chunk", said, said_id)]
+    def _message(self, voice: Voice, said: str, said_id: str) -> list[Update]:
+        return [chunk(voice, said, said_id)]
 
-    def _user_message(self, said_id: str, blocks: list[Message]) -> list[Message]:
-        told: Message = {"sessionUpdate": "user_message_chunk"}
-        return [{**told, "content": block, "messageId": said_id} for block in blocks]
+    def _user_message(self, said_id: str, blocks: list[v2.ContentBlock]) -> list[Update]:
+        return [
+            {"sessionUpdate": "user_message_chunk", "content": block, "messageId": said_id}
+            for block in blocks
+        ]
 
-    def _steered(self) -> list[Message]:
+    def _steered(self) -> list[Update]:
         return []
 
-    def _plan(self, listed: list[Message]) -> Message:
+    def _plan(self, listed: list[v2.PlanEntry]) -> Update:
         if self._view.capabilities.plans:
             return super()._plan(listed)
-        return {"sessionUpdate": "plan", "entries": listed}
+        return {"sessionUpdate": "plan", "entries": older(listed)}
 
-    def _notice(self, event: Notice) -> list[Message]:
+    def _notice(self, event: Notice) -> list[Update]:
         """A notice; as text where the client shows none, unless it is mere information."""
         if self._view.capabilities.notices:
             return super()._notice(event)
         if event.severity == "info":
             return []
         said = f"\n\n*{event.severity.capitalize()}: {event.text}*\n\n"
-        return [chunk("agent_message_chunk", said, f"{self._id()}.notice")]
+        return [chunk("agent_message", said, f"{self._id()}.notice")]
 
-    def _retrying(self, event: Retrying) -> list[Message]:
+    def _retrying(self, event: Retrying) -> list[Update]:
         if self._view.capabilities.notices:
             return super()._retrying(event)
-        return [chunk("agent_thought_chunk", f"\n{again(event)}\n", f"{self._id()}.retry")]
+        return [chunk("agent_thought", f"\n{again(event)}\n", f"{self._id()}.retry")]
 
-    def _compacted(self, event: Compacted) -> list[Message]:
+    def _compacted(self, event: Compacted) -> list[Update]:
         if self._view.capabilities.compaction:
             return super()._compacted(event)
         return self._notice(Notice("The conversation was summarised to make room."))
 
     # what can be chosen
 
-    def choices(self) -> Message:
+    def choices(self) -> v1.LoadSessionResponse:
         """The fields ``modes`` and ``configOptions`` of an answer, as far as there is a choice."""
-        fields: Message = {}
+        fields: v1.LoadSessionResponse = {}
         if offered := modes(self._view.agent, self.session):
             listed = list(map(mode_fields, offered))
             fields["modes"] = {"currentModeId": self.session.mode, "availableModes": listed}
-        options = self.options()
-        return {**fields, **self.confinement(), **({"configOptions": options} if options else {})}
+        fields = {**fields, **self.confinement()}
+        if options := self.options():
+            fields["configOptions"] = older(options)
+        return fields
 
-    def options(self) -> list[Message]:
+    def options(self) -> list[v2.SessionConfigOption]:
         """The complete list of options, as it is now."""
-        return [renamed(each) for each in super().options()]
+        return older([renamed(each) for each in super().options()])
 
-    def _config(self, event: ConfigChanged) -> list[Message]:
-        told = [update for update in super()._config(event) if update["configOptions"]]
+    def _config(self, event: ConfigChanged) -> list[Update]:
+        told = super()._config(event) if self.options() else []
         if "mode" in event.changes:
             mode = self.session.mode
             told.append({"sessionUpdate": "current_mode_update", "currentModeId": mode})
         return told
 
-    def _commands(self) -> list[Message]:
-        return list(map(untyped, super()._commands()))
+    def _commands(self) -> list[v2.AvailableCommand]:
+        return older(list(map(untyped, super()._commands())))
 
     # what is asked
 
-    def permission(self, request: PermissionRequest) -> Message:
+    def permission(self, request: PermissionRequest) -> v1.RequestPermissionRequest:
         """The parameters of ``session/request_permission``; the reason stands on the card."""
         asked = self.calls.asked(request)
         if request.description:
-            asked["content"] = [text(request.description), *asked.get("content", [])]
+            asked["content"] = [text(request.description), *(asked.get("content") or [])]
         options = list(map(option, request.options))
-        return {"sessionId": self.session.id, "toolCall": asked, "options": options}
+        return {"sessionId": self.session.id, "toolCall": older(asked), "options": options}
 
     def poll(self, question: Question, offered: list[Option], number: int) -> PermissionQuestion:
         """A question as a request for permission to go on with a call that is none."""
-        card = {"toolCallId": f"{self.session.id}.question.{number}"}
-        shown: Message = {**card, "title": question.text, "kind": "other", "status": "pending"}
+        card = tool_call_update(f"{self.session.id}.question.{number}")
+        shown: v1.ToolCall = {
+            "toolCallId": card["toolCallId"],
+            "title": question.text,
+            "kind": "other",
+            "status": "pending",
+        }
         if question.detail:
-            shown["content"] = [text(question.detail)]
+            shown["content"] = older([text(question.detail)])
         options = list(map(option, offered))
         return PermissionQuestion(
-            {"sessionId": self.session.id, "toolCall": shown, "options": options},
+            {"sessionId": self.session.id, "toolCall": older(shown), "options": options},
             [{"sessionUpdate": "tool_call", **shown}],
-            [{"sessionUpdate": "tool_call_update", **card, "status": "completed"}],
-            [{"sessionUpdate": "tool_call_update", **card, "status": "failed"}],
+            [{**card, "status": "completed"}],
+            [{**card, "status": "failed"}],
         )
 
     # how far it is
 
-    def running(self) -> list[Message]:
+    def running(self) -> list[Update]:
         """Nothing: the client knows by the request that is not answered yet."""
         return []
 
     blocked = running
 
-    def idle(self, reply: Reply | None) -> list[Message]:
+    def idle(self, reply: Reply | None) -> list[Update]:
         """Nothing: the request's answer says so."""
         del reply
         return []
@@ -157,26 +173,28 @@ class ToolCallsV1(ToolCalls):
     commands that it does not run as terminals reads of them in the ``_meta`` of the updates.
     """
 
-    first_update = "tool_call"
-
     def __init__(self, view: SessionView, running: RunningCalls) -> None:
         super().__init__(view, running)
         able = view.capabilities
         self._has_terminals = view.live and able.terminal_output and not able.terminals
 
-    def _planned(self, card: ToolCallView) -> Message:
-        if not self._shows_terminal(card):
-            return super()._planned(card)
-        meta = {"terminal_info": {"terminal_id": card.call_id, "cwd": self.cwd}}
-        return {"content": [terminal(card.call_id)], "_meta": meta}
+    def _first(self, told: v2.ToolCallUpdate) -> Update:
+        shown: v1.ToolCall = older(told)
+        return {"sessionUpdate": "tool_call", "status": "pending", **shown}
 
-    def _begin(self, card: ToolCallView, call_id: str, update: Message) -> list[Message]:
+    def _planned(self, card: ToolCallView, told: v2.ToolCallUpdate) -> v2.ToolCallUpdate:
+        if not self._shows_terminal(card):
+            return super()._planned(card, told)
+        meta = {"terminal_info": {"terminal_id": card.call_id, "cwd": self.cwd}}
+        return {**told, "content": [terminal(card.call_id)], "_meta": meta}
+
+    def _begin(self, card: ToolCallView, call_id: str, update: CardUpdate) -> list[Update]:
         del card, call_id
         return [update]
 
     def _progressed(
         self, card: ToolCallView, event: ToolProgress
-    ) -> tuple[ToolCallView, list[Message]]:
+    ) -> tuple[ToolCallView, list[Update]]:
         """The whole of what is shown, since content replaces content."""
         update = tool_call_update(card.call_id)
         if event.terminal is not None:
@@ -191,15 +209,16 @@ class ToolCallsV1(ToolCalls):
         return replace(card, output=shown), [{**update, "content": [text(fence(shown))]}]
 
     def _settled(
-        self, card: ToolCallView, outcome: Outcome, result: ToolResult, update: Message
-    ) -> list[Message]:
+        self, card: ToolCallView, outcome: Outcome, result: ToolResult, update: CardUpdate
+    ) -> list[Update]:
         is_cancelled = outcome == "cancelled"
         if is_cancelled:
             update["status"] = "failed"
         if self._shows_terminal(card) and outcome != "denied":
             return [{**update, "_meta": self._exit(card, outcome, result)}]
         kept = until_cancelled(card) if is_cancelled else []
-        return [{**update, "content": [*kept, *self.contents(card, outcome, result)]}]
+        update["content"] = [*kept, *self.contents(card, outcome, result)]
+        return [update]
 
     def _exit(self, card: ToolCallView, outcome: Outcome, result: ToolResult) -> Message:
         """The end of a command that is shown as a terminal, with what was not shown of it yet."""
@@ -211,23 +230,33 @@ class ToolCallsV1(ToolCalls):
             meta["terminal_output"] = output(card.call_id, result.text)
         return meta
 
-    def _diffs(self, diffs: tuple[Diff, ...]) -> list[Message]:
-        return list(map(diff, diffs))
+    def _diffs(self, diffs: tuple[Diff, ...]) -> list[v2.ToolCallContent]:
+        return older(list(map(diff, diffs)))
 
     def _shows_terminal(self, card: ToolCallView) -> bool:
         return self._has_terminals and card.kind == "execute"
 
 
-def until_cancelled(card: ToolCallView) -> list[Message]:
+def older(told: object) -> Any:
+    """What version 1 has in the place of its newer form, or the newer form where both are one."""
+    return told
+
+
+def until_cancelled(card: ToolCallView) -> list[v2.ToolCallContent]:
     """What a card showed of a call that did not come to its end: people want to see how far."""
     if card.terminal is not None:
         return [terminal(card.terminal)]
     return [text(fence(card.output))] if card.output else []
 
 
-def diff(change: Diff) -> Message:
+def diff(change: Diff) -> v1.ToolCallContent:
     """A change on a card; of a part of a file it is said where that begins."""
-    told = {"type": "diff", "path": change.path, "oldText": change.old, "newText": change.new}
+    told: v1.ToolCallContentDiff = {
+        "type": "diff",
+        "path": change.path,
+        "oldText": change.old,
+        "newText": change.new,
+    }
     return told if change.line is None else {**told, "_meta": {"crow": {"line": change.line}}}
 
 
@@ -236,19 +265,19 @@ def output(terminal_id: str, data: str) -> Message:
     return {"terminal_id": terminal_id, "data": data}
 
 
-def mode_fields(mode: Mode) -> Message:
+def mode_fields(mode: Mode) -> v1.SessionMode:
     """A mode on offer."""
-    fields: Message = {"id": mode.id, "name": mode.name}
+    fields: v1.SessionMode = {"id": mode.id, "name": mode.name}
     return {**fields, "description": mode.description} if mode.description else fields
 
 
-def untyped(told: Message) -> Message:
+def untyped(told: Mapping[str, Any]) -> Message:
     """A command, and its input, which are of one type each here."""
     fields = {name: value for name, value in told.items() if name != "type"}
     return {**fields, "input": untyped(fields["input"])} if "input" in fields else fields
 
 
-def renamed(told: Message) -> Message:
+def renamed(told: Mapping[str, Any]) -> Message:
     """An option, or a group of its values, with the names that the ids have here."""
     fields = {RENAMED.get(name, name): value for name, value in told.items()}
     return (

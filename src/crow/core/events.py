@@ -101,12 +101,16 @@ class ToolProgress:
 
 @frozen
 class ToolEnded:
-    """A call has its result. ``duration`` in seconds, of the execution alone."""
+    """A call has its result. ``duration`` in seconds, of the execution alone.
+
+    ``hooks``, of a call that is told again, are what hooks did to it, as `ReplayStore` kept that.
+    """
 
     call: Call
     outcome: Outcome
     result: ToolResult
     duration: float
+    hooks: Sequence[dict[str, Any]] = ()
 
 
 @frozen

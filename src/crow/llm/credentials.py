@@ -6,6 +6,7 @@ its owner alone, and names the providers in either case.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,15 @@ def stored_providers() -> list[str]:
 def providers() -> list[str]:
     """The providers that have a stored key."""
     return sorted(read_secrets(path()))
+
+
+def places(env: Mapping[str, str]) -> dict[str, str]:
+    """The providers that have a key, with the variable that holds it; empty for a stored one."""
+    from crow.llm.presets import PRESETS
+
+    named = {name: next(filter(env.get, preset.key_names), "") for name, preset in PRESETS.items()}
+    held = {name: variable for name, variable in named.items() if variable}
+    return dict(sorted({**dict.fromkeys(providers(), ""), **held}.items()))
 
 
 def path() -> Path:

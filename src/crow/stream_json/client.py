@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from crow.core.agent import Agent
 from crow.core.events import Event, ToolEnded
@@ -15,8 +15,11 @@ from crow.core.support.frozen import frozen
 from crow.keys import SUBAGENT_CALLS, SUBAGENTS
 from crow.stream_json.lines import ControlError, Lines, Message, as_object
 from crow.stream_json.projection import Projection
+from crow.stream_json.questions import ASK, content_of, input_of
 
-ASK = "AskUserQuestion"
+if TYPE_CHECKING:
+    from crow.core.form import Filled, Form
+
 YES_NO = ("Yes", "No")
 BEGINNING = ("SessionStart", "Setup")
 """Events whose hooks programs are always told of."""
@@ -163,6 +166,29 @@ class StreamClient:
             self.has_interrupted = True
         specific = {"hookEventName": "PermissionRequest", "decision": decision}
         return {"hookSpecificOutput": specific}
+
+    async def fill_in(self, session_id: str, form: Form) -> Filled | None:
+        """The program's answers to several questions at once; None where they cannot be put so."""
+        from crow.core.form import LEFT, Filled
+
+        session = cast(Session, self._session)
+        worker = (SUBAGENTS.get(session) or {}).get(session_id)
+        asked = input_of(form, worker or session) if self.answers else None
+        if asked is None:
+            return None
+        about: Message = {"tool_use_id": form.call_id or None}
+        if worker is not None:
+            about["agent_id"] = session_id
+        try:
+            answer = await self.lines.ask("can_use_tool", tool_name=ASK, input=asked, **about)
+        except ControlError:
+            return LEFT
+        if answer.get("interrupt") is True:
+            self.has_interrupted = True
+        if answer.get("behavior") != "allow":
+            return Filled("decline")
+        answers = as_object(as_object(answer.get("updatedInput")).get("answers"))
+        return Filled("accept", content_of(form, answers))
 
     async def ask(self, session_id: str, question: Question) -> Any:
         """The program's answer, else the default."""

@@ -48,5 +48,5 @@ def test_git_applies_a_patch(tmp_path: Path, old: str | None, new: str) -> None:
 def test_changes_come_with_one_patch_for_all_and_none_where_nothing_changed() -> None:
     told = diff([Diff("/a", "x\n", "y\n"), Diff("/b", None, "z\n")])
     assert [each["operation"] for each in told["changes"]] == ["modify", "add"]
-    assert told["patch"]["text"].count("diff --git") == 2
+    assert str(told["patch"]).count("diff --git") == 2
     assert "patch" not in diff([Diff("/a", "x\n", "x\n")])

@@ -1,7 +1,7 @@
 // The library of npm that drives `claude -p`, with its path set to Crow: what it reads, as JSON.
 import { query } from "@anthropic-ai/claude-agent-sdk";
 
-const [, , crow, cwd, settings] = process.argv;
+const [, , crow, cwd, settings, permissionMode = "default"] = process.argv;
 const told = [];
 const asked = [];
 const options = {
@@ -11,10 +11,13 @@ const options = {
   includePartialMessages: true,
   settingSources: ["user"],
   settings,
+  permissionMode,
   agents: { critic: { description: "Judges", prompt: "Judge." } },
   canUseTool: async (name, input) => {
     asked.push(name);
-    return { behavior: "allow", updatedInput: input };
+    const answers = (input.questions ?? []).map((each) => [each.question, each.options[0].label]);
+    const given = answers.length ? { answers: Object.fromEntries(answers) } : {};
+    return { behavior: "allow", updatedInput: { ...input, ...given } };
   },
 };
 const prompts = (async function* () {

@@ -8,7 +8,7 @@ from crow.acp.listen.node import LET_GO
 
 if TYPE_CHECKING:
     from crow.acp.connection import Methods
-    from crow.acp.jsonrpc import Message
+    from crow.acp.jsonrpc import Message, Sent
     from crow.acp.listen.session_pool import SessionPool
 
 
@@ -22,7 +22,7 @@ class PeerNode:
         self._here = here
         self._pool = pool
 
-    async def answer(self, method: str, params: Message) -> Message | None:
+    async def answer(self, method: str, params: Message) -> Sent | None:
         """The result of a request. Raises `Refusal`."""
         if method != LET_GO:
             return await self._here.answer(method, params)

@@ -8,12 +8,12 @@ happens there comes here. A session that nobody uses there is let go, and opened
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from crow.acp.connection import Connection, Methods, Result
 from crow.acp.errors import Refusal, in_use
 from crow.acp.initialize import DRAFT_VERSION, version_of
-from crow.acp.jsonrpc import INTERNAL_ERROR, Message
+from crow.acp.jsonrpc import INTERNAL_ERROR, Message, Sent
 from crow.acp.listen.node import LET_GO
 from crow.acp.listen.upstream import UnreachableError, Upstream
 from crow.acp.turn import over
@@ -22,6 +22,8 @@ from crow.core.errors import SessionInUse
 if TYPE_CHECKING:
     from crow.acp.connection import Transport
     from crow.acp.listen.node import Node
+    from crow.acp.outgoing import ContentBlock, PromptResponse
+    from crow.acp.words import Update
 
 STORED = ("session/load", "session/resume")
 OPENS = (*STORED, "session/new", "session/fork")
@@ -69,13 +71,13 @@ class RemoteSessions:
         self._moving: dict[str, asyncio.Task[None]] = {}
         self._reaching = asyncio.Lock()
 
-    async def answer(self, method: str, params: Message) -> Message | None:
+    async def answer(self, method: str, params: Message) -> Sent | None:
         """The result of a request, from wherever its session is. Raises `Refusal`."""
         session_id = str(params.get("sessionId"))
         await self._settled(session_id)
         if method in OPENS:
             result = await self._open(method, params)
-            opened = result.get("sessionId", session_id)
+            opened = str(result.get("sessionId", session_id))
             self._opened[opened] = {name: params[name] for name in PLACE if name in params}
             return result
         try:
@@ -87,7 +89,7 @@ class RemoteSessions:
             self._there.pop(session_id, None)
         return result
 
-    async def _answered(self, method: str, params: Message, session_id: str) -> Message | None:
+    async def _answered(self, method: str, params: Message, session_id: str) -> Sent | None:
         upstream = self._there.get(session_id)
         if upstream is None:
             try:
@@ -118,7 +120,7 @@ class RemoteSessions:
 
     # opening
 
-    async def _open(self, method: str, params: Message) -> Message:
+    async def _open(self, method: str, params: Message) -> Sent:
         """Open a session here or there; waits out the lease of a node that is gone."""
         held, lease = None, Lease()
         for _ in range(TRIES):
@@ -203,7 +205,7 @@ class RemoteSessions:
             self._tell(session_id, GONE.format(url=before.url) + (UNKNOWN if ran else ""))
             self._client.post(session_id, over())
 
-    async def _cut(self, method: str, session_id: str, error: Exception) -> Message:
+    async def _cut(self, method: str, session_id: str, error: Exception) -> PromptResponse:
         """The answer to a request whose node has gone while it was at it. Raises `Refusal`."""
         await self._settled(session_id)
         if method != "session/prompt" or self._speaks_draft:
@@ -217,9 +219,9 @@ class RemoteSessions:
 
     def _tell(self, session_id: str, said: str) -> None:
         """Tell the user something, in the words of the client's version."""
-        update: Message = {"sessionUpdate": "notice", "severity": "warning", "title": said}
+        update: Update = {"sessionUpdate": "notice", "severity": "warning", "title": said}
         if not self._speaks_draft and not self._client.capabilities.notices:
-            content = {"type": "text", "text": f"\n\n*Warning: {said}*\n\n"}
+            content: ContentBlock = {"type": "text", "text": f"\n\n*Warning: {said}*\n\n"}
             update = {"sessionUpdate": "agent_message_chunk", "content": content}
         self._client.post(session_id, update)
 
@@ -232,8 +234,11 @@ def holder(refusal: Refusal) -> SessionInUse:
     raise refusal
 
 
-def unknown(call_id: str) -> Message:
+def unknown(call_id: str) -> Update:
     """The update that ends a call of which nobody knows what came of it."""
-    content: Any = [{"type": "content", "content": {"type": "text", "text": "outcome unknown"}}]
-    ended = {"toolCallId": call_id, "status": "failed", "content": content}
-    return {"sessionUpdate": "tool_call_update", **ended}
+    return {
+        "sessionUpdate": "tool_call_update",
+        "toolCallId": call_id,
+        "status": "failed",
+        "content": [{"type": "content", "content": {"type": "text", "text": "outcome unknown"}}],
+    }

@@ -11,7 +11,7 @@ import json
 import socket
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from crow.acp.connection import UPDATE, Connection
 from crow.acp.errors import ClientError, Refusal
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from websockets.asyncio.client import ClientConnection
 
     from crow.acp.listen.node import Node
+    from crow.acp.words import Update
 
 PATIENCE = 5.0
 """Seconds for another node to be reached in."""
@@ -234,7 +235,7 @@ class Upstream:
         if call_id is not None and "status" in update:
             running = self.running.setdefault(sessionId, set())
             (running.add if update["status"] in OPEN else running.discard)(call_id)
-        self._client.post(sessionId, update)
+        self._client.post(sessionId, cast("Update", update))
 
 
 def notice_silence(connection: ClientConnection) -> None:

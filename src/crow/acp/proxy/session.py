@@ -192,7 +192,7 @@ class GuardedSession:
             return ruling, blocks
         await ctx.append(user(ctx.prompt))
         ctx.mark("stored")
-        changed = blocks if ctx.prompt == before else to_blocks(ctx.prompt)
+        changed: list[Any] = blocks if ctx.prompt == before else to_blocks(ctx.prompt)
         return ruling, [*changed, *({"type": "text", "text": text} for text in added)]
 
     def begin(self, blocks: list[Message]) -> RunContext:

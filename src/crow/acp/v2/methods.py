@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crow.acp.agent import AcpAgent
 from crow.acp.client import AcpClient
 from crow.acp.content import written
 from crow.acp.errors import invalid, not_found
-from crow.acp.jsonrpc import Message
+from crow.acp.jsonrpc import Message, Sent
 from crow.acp.prompts import Prompt, is_command
 from crow.acp.session_access import PEN
 from crow.acp.trace_context import note_trace
@@ -18,6 +18,10 @@ from crow.acp.v2.version import Version2
 from crow.core.hooks.run_context import Reply
 from crow.core.messages import Content
 from crow.core.session import Session
+
+if TYPE_CHECKING:
+    import crow.acp.outgoing as v1
+    import crow.acp.v2.outgoing as v2
 
 
 class Methods:
@@ -31,13 +35,13 @@ class Methods:
 
     # sessions
 
-    async def list_sessions(self, params: Message) -> Message:
+    async def list_sessions(self, params: Message) -> v2.ListSessionsResponse:
         """Stored sessions; none where none are stored."""
         if self.acp_agent.agent.store is None:
             return {"sessions": []}
         return await self.acp_agent.shelf.page(params)
 
-    async def resume_session(self, params: Message) -> Message:
+    async def resume_session(self, params: Message) -> Sent:
         """Open a stored session, and show all of it where the client wants that."""
         replay = params.get("replayFrom")
         if replay is not None and replay["type"] != "start":
@@ -53,7 +57,7 @@ class Methods:
         editor.post(editor.projection.state.snapshot())
         return self.acp_agent.opened(session, editor, {})
 
-    async def close_session(self, params: Message) -> Message:
+    async def close_session(self, params: Message) -> v2.CloseSessionResponse:
         """Cancel what runs, and let the session go, if it is open at all."""
         session = self.acp_agent.agent.sessions.get(params["sessionId"])
         if session is not None:
@@ -61,14 +65,14 @@ class Methods:
             await self.acp_agent.close(session)
         return {}
 
-    async def logout(self, params: Message) -> Message:
+    async def logout(self, params: Message) -> v2.LogoutAuthResponse:
         """Remove the stored keys, where this agent stores any."""
         auth = self.acp_agent.auth
         return await auth.logout(params) if auth.stores_keys else {}
 
     # prompts
 
-    async def prompt(self, params: Message) -> Message:
+    async def prompt(self, params: Message) -> v2.PromptResponse:
         """Take a prompt; answered as soon as it stands in the conversation.
 
         A prompt that another one is worked on before waits for its turn. Cancelling the request
@@ -127,14 +131,14 @@ class Methods:
 
     # single calls
 
-    async def cancel_tool_call(self, params: Message) -> Message:
+    async def cancel_tool_call(self, params: Message) -> v2.CancelToolCallResponse:
         """End one call; it is told of as cancelled when it has ended."""
         key = params["sessionId"], params["toolCallId"]
         self._end(key, f"no call {params['toolCallId']!r} runs that can be cancelled")
         self._version.running.ended.add(key)
         return {}
 
-    async def cancel_terminal(self, params: Message) -> Message:
+    async def cancel_terminal(self, params: Message) -> v2.CancelTerminalResponse:
         """End the command of a terminal."""
         key = params["sessionId"], params["terminalId"]
         self._end(key, f"no terminal {params['terminalId']!r} runs that can be cancelled")
@@ -150,7 +154,9 @@ class Methods:
 
     # choices
 
-    async def set_config_option(self, params: Message) -> Message:
+    async def set_config_option(
+        self, params: Message
+    ) -> v1.SetSessionConfigOptionResponse | v2.SetSessionConfigOptionResponse:
         """Choose a value; the complete list of options, as it is then."""
         if params["type"] not in ("id", "boolean"):
             raise invalid(f"there are no values of the type {params['type']!r}")

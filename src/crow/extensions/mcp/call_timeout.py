@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextvars import ContextVar  # noqa: TID251 - the library hands it on, and nothing else
 from typing import Any, TypeVar
 
 from crow import ToolEnvironment
@@ -59,6 +60,10 @@ class Pulse:
             news.cancel()
 
 
+REQUEST: ContextVar[Pulse] = ContextVar("request")
+"""The request that something came of."""
+
+
 class Calls:
     """The calls under way at a server, and what it asks the user meanwhile.
 
@@ -70,8 +75,15 @@ class Calls:
         self._questions: set[asyncio.Task[Any]] = set()
 
     @property
-    def only(self) -> str:
-        """The id of the call that a question belongs to; empty where that cannot be told."""
+    def asking(self) -> str:
+        """The id of the call that a question belongs to; empty where that cannot be told.
+
+        What a server asks in the stream of a request, or as its result, comes in the context that
+        the request was sent in. Elsewhere it is the only call that there is.
+        """
+        pulse = REQUEST.get(None)
+        if pulse is not None and pulse in self._pulses:
+            return pulse.call_id
         ids = [pulse.call_id for pulse in self._pulses]
         return ids[0] if len(ids) == 1 else ""
 
@@ -81,7 +93,8 @@ class Calls:
         """The answer. Raises ``TimeoutError`` when the signs of life end."""
         self._pulses.add(pulse)
         try:
-            return await with_timeout(asking, pulse, ctx, lambda: bool(self._questions))
+            known = in_its_context(asking, pulse)
+            return await with_timeout(known, pulse, ctx, lambda: bool(self._questions))
         finally:
             self._pulses.discard(pulse)
             if not self._pulses:
@@ -98,6 +111,12 @@ class Calls:
             self._questions.discard(question)
             for pulse in self._pulses:
                 pulse.beat()
+
+
+async def in_its_context(asking: Coroutine[Any, Any, T], pulse: Pulse) -> T:
+    """The answer to a request; the task is its own."""
+    REQUEST.set(pulse)
+    return await asking
 
 
 async def with_timeout(

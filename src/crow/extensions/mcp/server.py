@@ -351,7 +351,7 @@ class Server:
 
     async def elicit(self, params: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:
         """Ask the user; given up with the last call that could have led to the question."""
-        asking = elicit(self._ctx, self.name, params, self._calls.only)
+        asking = elicit(self._ctx, self.name, params, self._calls.asking)
         question = asyncio.ensure_future(asking)
         await self._calls.wait(question)
         return ("cancel", None) if question.cancelled() else question.result()
@@ -405,7 +405,7 @@ class Server:
         ui = self._ctx.ui
         text = f"The MCP server {self.name!r} wants you to sign in."
         page_id = page_of(self._ctx, self.name, uuid4().hex)
-        page = Form(text, url=url, page_id=page_id, call_id=self._calls.only)
+        page = Form(text, url=url, page_id=page_id, call_id=self._calls.asking)
         if (said := await ui.fill_in(page)) is not None:
             if said.action != "accept":
                 raise SignInNeeded(needed(self.name))

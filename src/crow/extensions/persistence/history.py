@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from crow import Call, Message, ToolResult
@@ -126,9 +126,18 @@ class Replay:
     _open: dict[str, Call] = field(default_factory=dict[str, Call])
     _told: set[str] = field(default_factory=set[str])
     _questions: set[str] = field(default_factory=set[str])
+    _hooks: dict[str, list[dict[str, Any]]] = field(default_factory=dict[str, list[dict[str, Any]]])
 
     def events(self, entries: Iterable[Entry]) -> Iterator[Event]:
-        """The events of rows in order; a damaged row is passed over."""
+        """The events of rows in order; a damaged row is passed over.
+
+        A call's end has what hooks did to it, of which rows behind it tell.
+        """
+        for event in list(self._wanted(entries)):
+            is_end = isinstance(event, ToolEnded)
+            yield replace(event, hooks=tuple(event.hooks)) if is_end else event
+
+    def _wanted(self, entries: Iterable[Entry]) -> Iterator[Event]:
         for event in self._all(entries):
             call = getattr(event, "call", None)
             if not self.asked or (call is not None and call.id in self._questions):
@@ -175,10 +184,18 @@ class Replay:
             case "ended":
                 yield Notice(data["detail"], data["severity"])
             case "hooks":
-                answers = [each for each in data["records"] if each.get("owner") == USER]
-                self._questions |= {each["call_id"] for each in answers if "call_id" in each}
+                self._note(data["records"])
             case _:
                 return
+
+    def _note(self, records: Iterable[dict[str, Any]]) -> None:
+        """Know what was done to calls; the row is often behind that of their ends."""
+        for record in records:
+            call_id = record.get("call_id", "")
+            if call_id and record.get("owner") == USER:
+                self._questions.add(call_id)
+            elif call_id:
+                self._hooks.setdefault(call_id, []).append(record)
 
     @property
     def _id(self) -> str:
@@ -196,6 +213,7 @@ class Replay:
             text = text_of(message.get("content"))
             yield from self._said({"thought": thought_of(message), "text": text}, self._id)
             self._open = {call.id: call for call in map(_call, message.get("tool_calls", ()))}
+            self._hooks |= {call_id: [] for call_id in self._open}
 
     def _aside(self, data: dict[str, Any], mark: str) -> Iterator[Event]:
         """What entered no history: the next message has the number that it was shown with."""
@@ -218,7 +236,8 @@ class Replay:
 
     def _result(self, data: dict[str, Any]) -> Iterator[Event]:
         call = self._open.get(data["call_id"]) or call_of(data)
-        ended = ToolEnded(call, data["outcome"], result_of(data), data["duration"])
+        did = self._hooks.setdefault(call.id, [])
+        ended = ToolEnded(call, data["outcome"], result_of(data), data["duration"], did)
         yield from self._pending(call, data)
         self._open.pop(call.id, None)
         if printed := data.get("printed"):
@@ -242,7 +261,8 @@ class Replay:
         lost = text.startswith((INTERRUPTED, NOT_STARTED))
         outcome: Outcome = "cancelled" if lost else "ok"
         yield from self._pending(call, {"title": call.name, "kind": "other"})
-        yield ToolEnded(call, outcome, ToolResult(content, error=lost), 0.0)
+        did = self._hooks.setdefault(call.id, [])
+        yield ToolEnded(call, outcome, ToolResult(content, error=lost), 0.0, did)
 
     def _pending(self, call: Call, data: dict[str, Any]) -> Iterator[Event]:
         if call.id not in self._told:

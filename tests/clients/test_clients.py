@@ -98,6 +98,7 @@ async def test_a_session_is_loaded_by_another_process(
     await second.do("initialize")
     second.session = first.session
     await second.do("load", cwd=str(tmp_path))
+    await second.until(lambda each: "42" in str(each.get("update")))
     assert second.text == "The answer is 42."
     asked = "".join(each["content"]["text"] for each in second.updates("user_message_chunk"))
     assert asked == "What is the answer?"
@@ -228,6 +229,7 @@ async def test_a_big_file_is_edited_and_its_session_loaded_again(
     await again.do("initialize")
     again.session = client.session
     await again.do("load", cwd=str(tmp_path))
+    await again.until(lambda each: "Edited." in str(each.get("update")))
     assert again.text == "Edited."
 
 

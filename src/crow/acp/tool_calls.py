@@ -286,7 +286,9 @@ def describe(card: ToolCallView) -> Message:
 def titled(title: str, kind: ToolKind, cwd: str) -> str:
     """A title with the files below ``cwd`` named as they are there; a command is left alone."""
     folder = cwd.rstrip("/")
-    return title.replace(f"{folder}/", "") if folder and kind in OF_FILES else title
+    if not folder or kind not in OF_FILES:
+        return title
+    return re.sub(rf"(?<=\s){re.escape(folder)}$", ".", title.replace(f"{folder}/", ""))
 
 
 def location(place: Location) -> Message:

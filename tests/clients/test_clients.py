@@ -15,6 +15,7 @@ from crow.testing.endpoint import HANG, begin
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(240)]
 
 Connect = Callable[[], Awaitable[Client]]
+LOADING = ("python 0.7.1", "toad", "jupyter", "neovim avante", "neovim codecompanion")
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
@@ -200,7 +201,7 @@ async def test_a_command_runs_and_its_output_is_shown(
 
 
 async def test_an_image_reaches_the_model(
-    connect: Connect, endpoint: StrictChat, tmp_path: Path
+    connect: Connect, endpoint: StrictChat, tmp_path: Path, sends_images: None
 ) -> None:
     endpoint.say("A pixel.")
     client = await connect()
@@ -280,5 +281,12 @@ def steers(request: pytest.FixtureRequest) -> None:
 @pytest.fixture
 def resumes(request: pytest.FixtureRequest) -> None:
     """Skip clients that have no word for it."""
-    if client_of(request) in ("python 0.7.1", "toad", "neovim avante", "neovim codecompanion"):
+    if client_of(request) in LOADING:
         pytest.skip("this client loads sessions, and resumes none")
+
+
+@pytest.fixture
+def sends_images(request: pytest.FixtureRequest) -> None:
+    """Skip clients that send none."""
+    if client_of(request) == "jupyter":
+        pytest.skip("this client names files, and sends none")

@@ -93,7 +93,16 @@ class Driver:
 
     async def prompt(self, step):
         text = "".join(block["text"] for block in step["blocks"])
-        return await self.client.prompt_and_reply(step["session"], text)
+        answer = await self.client.prompt_and_reply(step["session"], text)
+        await self.heard()
+        return answer
+
+    async def heard(self):
+        """Wait for what came ahead of an answer: the library hands it on in tasks of its own."""
+        connection: Any = await self.client.get_connection()
+        await connection._conn._queue.join()
+        tasks = [each for each in asyncio.all_tasks() if each.get_name().endswith("notification")]
+        await asyncio.gather(*tasks)
 
     async def cancel(self, step):
         await self.client.stop_streaming(step["session"])

@@ -35,7 +35,7 @@ class StoredSessions:
         return self._agent.store
 
     async def page(self, params: Message) -> Message:
-        """Stored sessions, a page at a time."""
+        """Stored sessions, a page at a time; of those that say nothing, the ones that are open."""
         wanted: Any = {"cwd": params.get("cwd"), "cursor": params.get("cursor")}
         if self._archives:
             wanted["archived"] = self._filter(params.get("archived", "exclude"))
@@ -52,6 +52,7 @@ class StoredSessions:
                 **({"archived": info.archived} if self._archives else {}),
             }
             for info in page
+            if info.messages or info.title or info.id in self._agent.sessions
         ]
         return {"sessions": listed, "nextCursor": after} if after else {"sessions": listed}
 

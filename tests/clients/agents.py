@@ -262,6 +262,7 @@ AGENTS: dict[str, Foreign] = {
             "ANTHROPIC_BASE_URL": "{url}",
             "ANTHROPIC_API_KEY": "sk-ant-x",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION": "false",  # it would ask beside the user
             "IS_SANDBOX": "1",
         },
         bash,

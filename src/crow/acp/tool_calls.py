@@ -27,6 +27,9 @@ from crow.core.tools import Diff, Location, Outcome, ToolKind, ToolResult
 
 FENCED: tuple[ToolKind, ...] = ("read", "search", "execute", "fetch")
 OF_FILES: tuple[ToolKind, ...] = ("read", "edit", "delete", "move", "search")
+PLAIN: tuple[ToolKind, ...] = ("execute", "edit")
+"""Whose titles are a text everywhere."""
+MARKS = re.compile(r"[*<\[~]|(?<!\w)_")
 CANCEL: Message = {"cancel": {}}
 STATUS = {"ok": "completed", "answered": "completed", "cancelled": "cancelled"}
 CallKey = tuple[str, str]
@@ -286,9 +289,15 @@ def describe(card: ToolCallView) -> Message:
 def titled(title: str, kind: ToolKind, cwd: str) -> str:
     """A title with the files below ``cwd`` named as they are there; a command is left alone."""
     folder = cwd.rstrip("/")
-    if not folder or kind not in OF_FILES:
-        return title
-    return re.sub(rf"(?<=\s){re.escape(folder)}$", ".", title.replace(f"{folder}/", ""))
+    if folder and kind in OF_FILES:
+        title = re.sub(rf"(?<=\s){re.escape(folder)}$", ".", title.replace(f"{folder}/", ""))
+    return title if kind in PLAIN else spelled(title)
+
+
+def spelled(title: str) -> str:
+    """A title that says the same as Markdown, which some clients take it for."""
+    verb, _, rest = title.partition(" ")
+    return f"{verb} `{rest}`" if MARKS.search(rest) and "`" not in rest else title
 
 
 def location(place: Location) -> Message:

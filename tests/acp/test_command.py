@@ -24,7 +24,7 @@ async def test_every_method_of_the_protocol_works_on_the_command(tmp_path: Path)
         assert "rehearsal" in first.text()
         assert (tmp_path / "test.txt").exists()
         (request,) = first.asked
-        assert request["toolCall"]["content"][-1]["type"] == "diff"
+        assert request["toolCall"]["content"][0]["type"] == "diff"
         await first.connection.authenticate("environment")
     async with later.spawned(CROW, "acp", cwd=tmp_path):
         client = later.connection

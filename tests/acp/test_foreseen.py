@@ -412,7 +412,7 @@ async def test_the_question_shows_what_will_be_written(
 async def test_the_question_shows_a_new_file_as_new(project: Path) -> None:
     path = str(project / "new.txt")
     editor = await ask(project, ("Write", {"file_path": path, "content": "hello\n"}), read="")
-    diff = editor.asked[0]["toolCall"]["content"][-1]
+    diff = editor.asked[0]["toolCall"]["content"][0]
     assert (diff["path"], diff.get("oldText"), diff["newText"]) == (path, None, "hello\n")
 
 

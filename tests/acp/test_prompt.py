@@ -118,6 +118,36 @@ async def test_the_diff_is_shown_before_anything_is_changed(tmp_path: Path) -> N
     ]
 
 
+async def test_a_title_says_the_same_where_it_is_taken_for_markdown(tmp_path: Path) -> None:
+    calls = (
+        call("Read", file_path=str(tmp_path / "pkg/__init__.py")),
+        call("Read", file_path=str(tmp_path / "snake_case_name.py")),
+        call("Glob", pattern="**/*.py"),
+        call("Bash", command="ls *.py"),
+        call("Write", file_path=str(tmp_path / "__init__.py"), content=""),
+    )
+    editor = FakeEditor()
+    async with editor.connected(Agent(llm=ScriptedModel(*calls, "done"))):
+        await editor.prompt(await editor.new_session(tmp_path), "Look")
+    assert [each["title"] for each in editor.cards()] == [
+        "Read `pkg/__init__.py`",
+        "Read snake_case_name.py",
+        "Find `**/*.py`",
+        "ls *.py",
+        "Write __init__.py",
+    ]
+
+
+async def test_a_title_names_the_sessions_folder_by_a_dot(tmp_path: Path) -> None:
+    beside = f"{tmp_path}-other"
+    Path(beside).mkdir()
+    model = ScriptedModel(call("LS", path=str(tmp_path)), call("LS", path=beside), "done")
+    editor = FakeEditor()
+    async with editor.connected(Agent(llm=model)):
+        await editor.prompt(await editor.new_session(tmp_path), "Look")
+    assert [each["title"] for each in editor.cards()] == ["List .", f"List {beside}"]
+
+
 @pytest.mark.rule("command and diff on the card")
 async def test_a_change_of_a_file_named_without_its_directory_is_one_in_the_sessions(
     tmp_path: Path,

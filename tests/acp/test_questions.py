@@ -74,7 +74,8 @@ async def test_a_change_is_shown_when_it_is_to_be_permitted(tmp_path: Path) -> N
     editor = FakeEditor(permissions=["never"])
     async with editor.connected(Agent(llm=ScriptedModel(writing, "ok"), hooks=[careful])):
         await editor.prompt(await editor.new_session(tmp_path), "Write")
-    shown = editor.asked[0]["toolCall"]["content"][1]
+    shown, reason = editor.asked[0]["toolCall"]["content"]
+    assert reason["content"]["text"] == "it touches files"
     assert shown == {"type": "diff", "path": str(file), "oldText": None, "newText": "new\n"} or (
         shown == {"type": "diff", "path": str(file), "newText": "new\n"}
     )

@@ -111,6 +111,21 @@ async def test_a_loaded_session_shows_all_that_was_said_thought_and_done(tmp_pat
         ]
 
 
+async def test_a_session_in_which_nothing_was_said_is_listed_while_it_is_open(
+    tmp_path: Path,
+) -> None:
+    async def listed(editor: FakeEditor) -> list[str]:
+        return [each.session_id for each in (await editor.connection.list_sessions()).sessions]
+
+    first, later = FakeEditor(), FakeEditor()
+    async with first.connected(stored(tmp_path, ScriptedModel("Hello."))):
+        said, silent = await first.new_session(tmp_path), await first.new_session(tmp_path)
+        await first.prompt(said, "Hi")
+        assert {*await listed(first)} == {said, silent}
+    async with later.connected(stored(tmp_path, ScriptedModel())):
+        assert await listed(later) == [said]
+
+
 async def test_a_resumed_session_goes_on_without_showing_anything(tmp_path: Path) -> None:
     first, later = FakeEditor(), FakeEditor()
     async with first.connected(stored(tmp_path, ScriptedModel("Noted."))):

@@ -78,6 +78,7 @@ end
 package.preload["avante"] = function()
   return { setup = function(opts)
     local crow = opts.acp_providers[opts.provider]
+    assert(crow.env.SNIPPET == vim.env.SNIPPET, "avante gives an agent PATH, and what is named")
     heard = { crow.command, unpack(crow.args) }
   end }
 end

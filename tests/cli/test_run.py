@@ -309,7 +309,7 @@ async def test_what_a_sub_agent_does_is_told_while_it_works(crow: Crow, endpoint
     task = ("Agent", {"description": "Read", "prompt": "Read the README."})
     endpoint.play(calls(task), calls(READ), answer("It does things."), answer("Done."))
     ended = await crow("run", "Find out")
-    told = "● Agent general-purpose: Read\n  │ Read README.md\n  └ It does things.\n"
+    told = "● Agent Read\n  │ Read README.md\n  └ It does things.\n"
     assert (ended.out, ended.err) == ("Done.\n", told)
 
 

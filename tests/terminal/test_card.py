@@ -76,6 +76,25 @@ def test_a_card_says_what_came_of_its_call() -> None:
         assert texts(made.final(60)) == lines
 
 
+def test_a_cancelled_card_keeps_what_was_printed() -> None:
+    made = card("pytest -q")
+    made.print("".join(f"line {n}\n" for n in range(8)) + "li")
+    made.end(ended(ToolResult("cancelled"), "cancelled"))
+    assert texts(made.final(60)) == [
+        "● Bash pytest -q · ✗ cancelled",
+        "  │ … 4 earlier lines (Ctrl-O)",
+        *(f"  │ line {n}" for n in range(4, 8)),
+        "  │ li",
+    ]
+    assert len(made.expanded(60)) == 10
+
+
+def test_paths_are_those_in_the_sessions_folder_which_is_a_dot() -> None:
+    made = card("List /project", kind="read", call=Call("2", "LS"))
+    made.end(ended(ToolResult("a\nb\n")))
+    assert texts(made.final(60)) == ["● LS List . · ✓ 2 lines"]
+
+
 def test_a_card_never_is_wider_than_the_screen() -> None:
     for width in (20, 40, 41):
         made = card("run --with " + "日本語" * 20, call=Call("2", "Bash"))

@@ -189,6 +189,16 @@ async def test_a_long_change_leaves_room_for_the_answers() -> None:
     assert texts(asked, 30)[-1] == "  e  Explain what it would do"
 
 
+async def test_rules_that_are_offered_name_files_as_they_are_in_the_folder() -> None:
+    request = permission(
+        options=(ALLOW_ONCE, ALWAYS, REJECT_ONCE),
+        rules=["Edit(//project/a.py)", "Edit(//projects/b.py)"],
+        keep=lambda rule, behaviour, lasting: None,
+    )
+    lines = texts(PermissionAsked(request, "/project", PLAIN, 0.0), 30, 90)
+    assert "  s  Allow Edit(./a.py), Edit(//projects/b.py) in this session" in lines
+
+
 async def test_in_a_small_window_the_change_is_seen_and_answers_are_a_row_each() -> None:
     path = "//home/somebody/with/a/long/name/of/a/project/app.py"
     rule = Option("allow_always", f"Always allow Edit({path})", "allow_always")

@@ -40,7 +40,7 @@ class StoredSessions:
         return self._agent.store
 
     async def page(self, params: Message) -> v1.ListSessionsResponse:
-        """Stored sessions, a page at a time."""
+        """Stored sessions, a page at a time; of those that say nothing, the ones that are open."""
         wanted: Any = {"cwd": params.get("cwd"), "cursor": params.get("cursor")}
         if self._archives:
             wanted["archived"] = self._filter(params.get("archived", "exclude"))
@@ -48,7 +48,8 @@ class StoredSessions:
             page, after = await self._store.sessions(**wanted)
         except (SessionError, ValueError) as error:
             raise invalid(str(error)) from error
-        listed = [self._info(each) for each in page]
+        known = self._agent.sessions
+        listed = [self._info(each) for each in page if each.messages or each.title or each.id in known]
         return {"sessions": listed, "nextCursor": after} if after else {"sessions": listed}
 
     def _info(self, info: SessionInfo) -> v1.SessionInfo:

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 FENCED: tuple[ToolKind, ...] = ("read", "search", "execute", "fetch")
 OF_FILES: tuple[ToolKind, ...] = ("read", "edit", "delete", "move", "search")
+PLAIN: tuple[ToolKind, ...] = ("execute", "edit")
+"""Whose titles are a text everywhere."""
+MARKS = re.compile(r"[*<\[~]|(?<!\w)_")
 CANCEL: v2.ToolCallCapabilities = {"cancel": {}}
 STATUS: Mapping[Outcome, Literal["completed", "cancelled"]] = {
     "ok": "completed",
@@ -304,7 +307,15 @@ def described(card: ToolCallView) -> v2.ToolCallUpdate:
 def titled(title: str, kind: ToolKind, cwd: str) -> str:
     """A title with the files below ``cwd`` named as they are there; a command is left alone."""
     folder = cwd.rstrip("/")
-    return title.replace(f"{folder}/", "") if folder and kind in OF_FILES else title
+    if folder and kind in OF_FILES:
+        title = re.sub(rf"(?<=\s){re.escape(folder)}$", ".", title.replace(f"{folder}/", ""))
+    return title if kind in PLAIN else spelled(title)
+
+
+def spelled(title: str) -> str:
+    """A title that says the same as Markdown, which some clients take it for."""
+    verb, _, rest = title.partition(" ")
+    return f"{verb} `{rest}`" if MARKS.search(rest) and "`" not in rest else title
 
 
 def location(place: Location) -> v2.ToolCallLocation:

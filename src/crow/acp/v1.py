@@ -126,10 +126,14 @@ class ProjectionV1(Projection):
     # what is asked
 
     def permission(self, request: PermissionRequest) -> v1.RequestPermissionRequest:
-        """The parameters of ``session/request_permission``; the reason stands on the card."""
+        """The parameters of ``session/request_permission``; the reason stands on the card.
+
+        Changes stand before it: some clients look for them in the first place alone.
+        """
         asked = self.calls.asked(request)
         if request.description:
-            asked["content"] = [text(request.description), *(asked.get("content") or [])]
+            shown = [text(request.description), *(asked.get("content") or [])]
+            asked["content"] = sorted(shown, key=lambda part: part["type"] != "diff")
         options = list(map(option, request.options))
         return {"sessionId": self.session.id, "toolCall": older(asked), "options": options}
 

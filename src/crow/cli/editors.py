@@ -63,6 +63,7 @@ require("avante").setup({{
     crow = {{
       command = {_quoted(command[:1])},
       args = {{ {_quoted(command[1:])} }},
+      env = vim.fn.environ(),
     }},
   }},
 }})"""

@@ -56,6 +56,8 @@ class Card:
     def name(self) -> str:
         """Tool and title in a line."""
         text = one_line(self._near(self._title))
+        if self.kind != "execute" and text.endswith(f" {self._cwd}"):
+            text = f"{text.removesuffix(self._cwd)}."
         known = text == self.call.name or text.startswith(f"{self.call.name} ")
         return text if known else f"{one_line(self.call.name)} {text}"
 
@@ -94,13 +96,7 @@ class Card:
             return self._whole(width, shortly=True, shows=False)[: LIVE_LINES + 1]
         seconds = now - self._began
         state = f"{seconds:.0f} s" if self.runs and seconds >= NOTABLE else ""
-        lines = [*self._printed, *([self._rest] if self._rest else ())]
-        lines = [line for line in lines if line.strip()]
-        hidden = len(lines) + self._dropped - LIVE_LINES
-        more = [self._more(hidden, "earlier")] if hidden > 0 else []
-        return self._indented(
-            [self._head(width, state), *more, *self._body(lines[-LIVE_LINES:], width)]
-        )
+        return self._indented([self._head(width, state), *self._tail(width)])
 
     def expanded(self, width: int) -> list[str]:
         """Everything that there is to see."""
@@ -121,7 +117,7 @@ class Card:
     def _outcome(self, ended: ToolEnded, width: int, *, shortly: bool) -> list[str]:
         result = ended.result
         if ended.outcome == "cancelled":
-            return []
+            return self._tail(width) if shortly else self._body(self._lines, width)
         if (own := self.body(self.call, result)) is not None:
             limit = OWN_LINES if shortly else len(own)
             rest = [self._more(len(own) - limit, "more")] if len(own) > limit else []
@@ -144,6 +140,17 @@ class Card:
             return []
         more = [self._more(hidden, "earlier")] if hidden > 0 else []
         return [*more, *self._body(lines[-limit:], width)]
+
+    @property
+    def _lines(self) -> list[str]:
+        """What it has printed."""
+        return [line for line in (*self._printed, self._rest) if line.strip()]
+
+    def _tail(self, width: int) -> list[str]:
+        """The last of what it has printed."""
+        hidden = len(self._lines) + self._dropped - LIVE_LINES
+        more = [self._more(hidden, "earlier")] if hidden > 0 else []
+        return [*more, *self._body(self._lines[-LIVE_LINES:], width)]
 
     def _said(self, result: ToolResult) -> str:
         """What the output comes to, in a few words."""

@@ -220,7 +220,8 @@ class PermissionAsked(Asked):
         self.kept: tuple[str, ...] = ()
         self.lasting = False
         self._cwd = cwd
-        super().__init__(f"{request.call.name} wants to run", _permissions(request), palette, now)
+        choices = _permissions(request, cwd)
+        super().__init__(f"{request.call.name} wants to run", choices, palette, now)
 
     def typed(self, text: str) -> None:
         """Words were typed to the end, or rules."""
@@ -276,7 +277,7 @@ def counted(more: int) -> str:
     return f"{more:,} more line{'s' if more > 1 else ''}"
 
 
-def _permissions(request: PermissionRequest) -> list[Choice]:
+def _permissions(request: PermissionRequest, cwd: str) -> list[Choice]:
     """What can be answered to a request: its options, words to go with a no, why it is asked."""
     choices: list[Choice] = []
     kinds = {option.kind for option in request.options}
@@ -288,7 +289,8 @@ def _permissions(request: PermissionRequest) -> list[Choice]:
         edits = "rules" if is_kept and option.kind == "allow_always" else ""
         choices.append(Choice(key, _named(option), option.id, edits))
         if edits:
-            told = f"Allow {one_line(', '.join(request.rules))} in this session"
+            rules = ", ".join(request.rules).replace(f"(/{cwd}/", "(./")
+            told = f"Allow {one_line(rules)} in this session"
             choices.append(Choice("s", told, then="session"))
     if any(choice.key == "n" for choice in choices):
         choices.append(Choice("w", "No, and say what should be different", then="words"))

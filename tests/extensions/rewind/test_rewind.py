@@ -141,6 +141,24 @@ async def test_what_is_too_large_is_told_once_and_left_alone(
     assert "files of more than 1,000 bytes are not kept" in user.told[0]
 
 
+async def test_what_is_too_large_is_not_told_where_nobody_changes_it(
+    tmp_path: Path, work: Path, store: PersistenceHook
+) -> None:
+    (work / "large").write_bytes(b"x" * 2000)
+    keeper, user = keeper_in(tmp_path, largest=1000), User()
+    model = ScriptedModel(
+        call("Write", file_path=str(work / "a"), content="a"),
+        call("Bash", command="cat large; touch b; sleep 0.05"),
+        call("Read", file_path=str(work / "large")),
+        "done",
+    )
+    async with Agent(model, hooks=[store, keeper]) as agent:
+        session = await agent.new_session(cwd=str(work), client=user)
+        await agent.run("Go", session=session)
+        assert await lines(keeper, session) == ["delete   a", "delete   b"]
+    assert user.told == []
+
+
 async def test_a_folder_with_too_many_files_is_told_and_not_watched(
     tmp_path: Path, work: Path, store: PersistenceHook
 ) -> None:

@@ -297,7 +297,8 @@ class PermissionsHook:
         ask = self._ask(ctx, decision)
         if not rules:
             return ask(default=True, keep=keep)
-        shown = ", ".join(rules) + ("" if save else " in this session")
+        named = ", ".join(rules).replace(f"(/{ctx.cwd}/", "(./")
+        shown = named + ("" if save else " in this session")
         options = (
             ALLOW_ONCE,
             Option("allow_always", f"Always allow {shown}", "allow_always"),

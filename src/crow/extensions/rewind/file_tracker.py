@@ -286,6 +286,7 @@ class FileTracker:
         for path in new:
             shape, what, data = look(path, keeping if room > 0 else NOTHING)
             self._put_off.pop(path, None)
+            self._tell_large(path, what)
             is_kept = shape.kind == "file" and bool(shape.mark)
             settled = what is None or is_settled(what)
             self._shapes[path] = shape
@@ -293,8 +294,8 @@ class FileTracker:
             if is_kept:
                 contents[shape.mark] = data
                 room, size = room - len(data), size + len(data)
-            elif shape.kind == "file":
-                self._tell_large(path, shape, is_full=room <= 0)
+            elif shape.kind == "file" and room <= 0:
+                self._tell("there is more here than is kept: not all can be taken back")
             if is_kept and settled and what is not None:
                 stamps[path] = what, shape.mark
             if size > BATCH:
@@ -304,11 +305,11 @@ class FileTracker:
             self._store.keep(contents, stamps)
         return most - room
 
-    def _tell_large(self, path: str, shape: PathState, *, is_full: bool) -> None:
-        if is_full:
-            self._tell("there is more here than is kept: not all can be taken back")
-        elif shape.size > self._limits.keeping.largest:
-            most = self._limits.keeping.largest
+    def _tell_large(self, path: str, what: Stamp | None) -> None:
+        """Say that a file was too large to be kept, now that it is no longer what it was."""
+        was, most = self._shapes.get(path), self._limits.keeping.largest
+        is_as_it_was = self._stamps.get(path) in (what, (0, *(what or ())))
+        if was is not None and not is_as_it_was and not was.mark and was.size > most:
             self._tell(f"files of more than {most:,} bytes are not kept, such as {path}")
 
     def _tell(self, text: str) -> None:

@@ -268,8 +268,10 @@ class AgentTool:
         return any(each is not BUILT_IN for each in self._extension.definitions.agents.values())
 
     def title(self, args: dict[str, Any]) -> str:
-        """The task in a few words."""
-        return f"{self._whole(args)}: {args['description']}"
+        """The task in a few words, and who does it where that is not anybody."""
+        name = self._whole(args)
+        task: str = args["description"]
+        return task if name == GENERAL_PURPOSE else f"{task} ({name})"
 
     def prepare(self, args: dict[str, Any], cwd: str) -> dict[str, Any]:
         """Name the sub-agent by its whole name, also where the model has not: rules speak of it."""

@@ -15,7 +15,8 @@ from tests.acp.test_protocol_page import PAGE
 import crow.acp
 from crow.acp.turn import details
 from crow.core.errors import ModelError
-from crow.core.session import Reply, Session
+from crow.core.hooks.run_context import Reply
+from crow.core.session import Session
 from crow.testing import FakeEditor
 
 ROOM = Path(crow.acp.__file__).parent

@@ -33,9 +33,8 @@ from crow.core.ports.client import Files, PermissionRequest, Question, Terminals
 from crow.core.session import Session
 
 if TYPE_CHECKING:
-    from crow.core.ports.client import Filled, Form
     from crow.acp.words import Update
-    from crow.core.form import Filled, Form
+    from crow.core.ports.client import Filled, Form
 
 OF_CALLS = (ToolPending, ToolStarted, ToolProgress, ToolEnded)
 OF_SUBAGENTS = (*OF_CALLS, Notice)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from crow.acp.jsonrpc import Message
+from crow.acp.jsonrpc import Message, as_object
 from crow.core.cache import SUBAGENTS
 from crow.core.session import Session
-from crow.acp.jsonrpc import Message, as_object
-from crow.core.session import SUBAGENTS, Session
 from crow.core.trace import USER, Record, Trace
 from crow.core.verdicts import Allow, Answer, Ask, Continue, Deny, Stop
 

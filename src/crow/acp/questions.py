@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from crow.acp.connection import Connection
 from crow.acp.errors import ClientError
-from crow.acp.jsonrpc import Message
-from crow.core.ports.client import Option, OptionKind, Question
 from crow.acp.jsonrpc import Message, Sent
-from crow.core.ports import Option, OptionKind, Question
+from crow.core.ports.client import Option, OptionKind, Question
 
 if TYPE_CHECKING:
     from crow.core.ports.client import Filled, Form

@@ -10,10 +10,8 @@ from crow.acp.jsonrpc import Message
 from crow.core.agent import Agent
 from crow.core.errors import SessionError
 from crow.core.events import TitleChanged
-from crow.core.session import Session
-from crow.core.store import ArchiveStore, KnowingStore, Store, TitleStore
-from crow.core.optional import ArchiveStore, KnowingStore, TitleStore
-from crow.core.session import Session, SessionInfo, Store
+from crow.core.session import Session, Store
+from crow.core.store import ArchiveStore, KnowingStore, SessionInfo, Store, TitleStore
 
 if TYPE_CHECKING:
     import crow.acp.outgoing as v1
@@ -49,7 +47,9 @@ class StoredSessions:
         except (SessionError, ValueError) as error:
             raise invalid(str(error)) from error
         known = self._agent.sessions
-        listed = [self._info(each) for each in page if each.messages or each.title or each.id in known]
+        listed = [
+            self._info(each) for each in page if each.messages or each.title or each.id in known
+        ]
         return {"sessions": listed, "nextCursor": after} if after else {"sessions": listed}
 
     def _info(self, info: SessionInfo) -> v1.SessionInfo:

@@ -18,7 +18,7 @@ from crow.stream_json.projection import Projection
 from crow.stream_json.questions import ASK, content_of, input_of
 
 if TYPE_CHECKING:
-    from crow.core.form import Filled, Form
+    from crow.core.ports.client import Filled, Form
 
 YES_NO = ("Yes", "No")
 BEGINNING = ("SessionStart", "Setup")
@@ -169,7 +169,7 @@ class StreamClient:
 
     async def fill_in(self, session_id: str, form: Form) -> Filled | None:
         """The program's answers to several questions at once; None where they cannot be put so."""
-        from crow.core.form import LEFT, Filled
+        from crow.core.ports.client import LEFT, Filled
 
         session = cast(Session, self._session)
         worker = (SUBAGENTS.get(session) or {}).get(session_id)

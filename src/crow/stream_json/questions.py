@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from crow.stream_json.lines import Message, as_object
 
 if TYPE_CHECKING:
-    from crow.core.form import Form
+    from crow.core.ports.client import Form
     from crow.core.session import Session
 
 ASK = "AskUserQuestion"

@@ -74,8 +74,8 @@ class FunctionTool(Generic[P, R]):
         functools.update_wrapper(cast("Any", self), function)
         self.function = function
         self._call: Callable[..., Any] = function
-        self.name = name or getattr(function, "__name__", type(function).__name__)
-        self.description = description or purpose(function.__doc__) or self.name
+        self.name: str = name or getattr(function, "__name__", type(function).__name__)
+        self.description: str = description or purpose(function.__doc__) or self.name
         self.kind: ToolKind = kind
         self._parameters, self._context = _signature(function, scope or {})
         self.parameters = _object_schema(self._parameters)

@@ -20,7 +20,8 @@ __all__ = ["AuthoringHook"]
 NAME = "authoring"
 AUTHOR: Key[Author] = Key(NAME)
 SKILL = "crow-extensions"
-SKILLS = Path(__file__).parent / "skills"
+SKILLS = Path(__file__).parent / "guide"
+"""Where its skill lies: what is in the folder `skills` of a package, every session is told of."""
 MENTIONED = r"(?<![\w./-])(crow|extensions?|hooks?)(?![\w/]|\.\w)"
 """A word of a sentence, and no part of a path."""
 SPOKEN = 32 * 1024

@@ -91,6 +91,17 @@ def entry_points(*groups: str) -> list[EntryPoint]:
     return [point for point in every if point.group in wanted]
 
 
+def inside(extension: str, module: str) -> Any:
+    """A module of an extension's own, wherever it is installed.
+
+    Raises `ExtensionError` where it is not.
+    """
+    for point in entry_points():
+        if point.name == extension and not point.rival:
+            return import_module(f"{point.value.partition(':')[0].strip()}.{module}")
+    raise ExtensionError(f"the extension {extension} is not installed, whose command this is")
+
+
 def _changed(place: str) -> int:
     """When something came or went in a folder."""
     try:

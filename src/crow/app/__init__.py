@@ -55,10 +55,11 @@ def build(
     stand in the place of the command line's. Any other ``model`` is what `Agent` takes, a model or
     a client, and no setting takes its place; a client is asked for the model that settings or
     ``CROW_MODEL`` name. ``extensions`` are files, modules or ``module:Name``, ``hooks`` are
-    extensions of any sort, in the place of what an installed package brings of the same class.
-    Raises `ExtensionError` for a broken one of these or the permissions, `ModelError` for an object
-    that is no model, and ``TypeError`` for a text where a list is wanted; every other broken
-    extension is named in ``agent.found``.
+    extensions of any sort, in the place of what an installed package brings of the same class; a
+    class is made with the options that the settings have for its name. Raises `ExtensionError` for
+    a broken one of these or the permissions, `ModelError` for an object that is no model, and
+    ``TypeError`` for a text where a list is wanted; every other broken extension is named in
+    ``agent.found``.
     """
     _refuse_no_lists(allow=allow, deny=deny, extensions=extensions)
     settle_home()
@@ -77,16 +78,15 @@ def build(
         LiveSettings(settings, SettingsUpdater(agent, models, lambda: surroundings)), source="crow"
     )
     composer = Composer(agent, settings)
-    composer.use_builtin()
     brought_along = [*hooks]
     composer.use_installed(brought_along)
     composer.refuse_unjudged()
     composer.use_folder(Path.home() / FOLDER)
     if settings.project and Path(settings.project) != Path.home():
         composer.use_project()
-    composer.use_builtin(late=True)
+    composer.use_installed(brought_along, late=True)
     for thing in brought_along:
-        agent.use(thing)
+        composer.use_given(thing)
     for spec in extensions:
         composer.use_named(spec)
     offer_modes(agent)

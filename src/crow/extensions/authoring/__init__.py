@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crow import Key, frozen
+from crow import FIRST, Key, frozen, hook
 from crow.messages import text_of
 
 if TYPE_CHECKING:
@@ -61,7 +61,8 @@ class AuthoringHook:
         """The options, with what puts extensions into use."""
         return {**own, "proposals": settings.proposals}
 
-    async def before_run(self, ctx: RunContext) -> None:
+    @hook("before_run", order=FIRST)  # before skills are announced, wherever this hangs
+    async def look(self, ctx: RunContext) -> None:
         """Tell of the skill where a prompt speaks of what it is about, or one before did.
 
         At the first prompt the tool comes with it; later on that would cost the model's cache.

@@ -88,6 +88,7 @@ def without_command(argv: list[str], out: Output) -> int:
             return start("chat", Parser(prog="crow", usage="crow [options]"), argv, out)
         if not argv:
             out.write(overview_of_all().format_help())
+            out.error('to talk takes a terminal; crow run "..." answers one prompt')
             return MISUSED
         if is_for_run(argv[0]):
             return start("run", Parser(prog="crow run"), argv, out)

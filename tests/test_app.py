@@ -258,6 +258,7 @@ def test_settings_of_a_program_are_a_mapping_over_the_files(home: Path, project:
     ("options", "hint"),
     [
         ({"extensions": {"budget": {"prompts": 3}}}, "settings={'extensions': {...}}"),
+        ({"hooks": 3}, "hooks takes a list: [3]"),
         ({"extensions": "guard.py"}, "extensions takes a list: ['guard.py']"),
         ({"allow": "Bash(ls)"}, "allow takes a list: ['Bash(ls)']"),
     ],

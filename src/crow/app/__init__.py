@@ -61,7 +61,7 @@ def build(
     ``TypeError`` for a text where a list is wanted; every other broken extension is named in
     ``agent.found``.
     """
-    _refuse_no_lists(allow=allow, deny=deny, extensions=extensions)
+    _refuse_no_lists(allow=allow, deny=deny, extensions=extensions, hooks=hooks)
     settle_home()
     name, brought = (model, None) if isinstance(model, str | None) else (None, model)
     if not isinstance(settings, Settings):
@@ -104,9 +104,9 @@ def offer_modes(agent: Agent) -> None:
 
 
 def _refuse_no_lists(**options: object) -> None:
-    """Raise ``TypeError`` for a text or a table in the place of a list, which would be taken."""
+    """Raise ``TypeError`` for what is no list, also for texts and tables, which would be taken."""
     for option, given in options.items():
-        if isinstance(given, str):
+        if isinstance(given, str) or not isinstance(given, Iterable):
             raise TypeError(f"{option} takes a list: [{given!r}]")
         if isinstance(given, Mapping):
             hint = f"what is set stands in settings={{{option!r}: {{...}}}}"

@@ -70,6 +70,7 @@ async def connected(
     options: argparse.Namespace, out: Output, name: str | None = None
 ) -> AsyncGenerator[list[Server]]:
     """All servers, or the one of this name, each of them there or failed."""
+    held = inside("mcp", "hook").HELD
     agent, hook = hook_of(options, out)
     hook.only = None if name is None else frozenset({name})
     used = [each for each in map(agent.extensions.get, NEEDED) if each is not None]
@@ -81,7 +82,7 @@ async def connected(
         await asyncio.gather(*(server.settled() for server in found))
         yield found
         if servers is not None:
-            inside("mcp", "hook").HELD.pop(session)
+            held.pop(session)
             await servers.aclose()
 
 

@@ -71,7 +71,7 @@ class Pages(BuildHookInterface[Any]):
         }
         self.folder = TemporaryDirectory()
         for number, (name, path) in enumerate(files.items()):
-            if "/skills/" in name and name.endswith(".md"):
+            if "/guide/" in name and name.endswith(".md"):
                 text = Path(path).read_text("utf-8")
                 mended = LINK.sub(lambda found, name=name: packaged(found, name, files), text)
                 if mended != text:
@@ -93,7 +93,7 @@ def packaged(found: re.Match[str], page: str, files: dict[str, str]) -> str:
     wanted = normpath(here / path)
     if wanted in files:
         return found[0]
-    root = next(each for each in (here, *here.parents) if each.parent.name == "skills")
+    root = next(each for each in (here, *here.parents) if each.parent.name == "guide")
     inside = normpath(PurePosixPath(relpath(here, root)) / path)  # as in the repository
     own = inside.partition("/")[2] if inside.startswith("src/") else ""
     if own in files:

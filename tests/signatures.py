@@ -66,6 +66,8 @@ def _parsed(thing: Any) -> Any:
 
 def _members(node: ast.ClassDef) -> list[str]:
     lines: list[str] = []
+    functions = [each for each in node.body if isinstance(each, ast.FunctionDef)]
+    marked = {ast.unparse(mark) for each in functions for mark in each.decorator_list}
     for each in node.body:
         match each:
             case ast.AnnAssign(target=ast.Name(name)) if not name.startswith("_"):
@@ -73,16 +75,37 @@ def _members(node: ast.ClassDef) -> list[str]:
             case ast.FunctionDef() | ast.AsyncFunctionDef() if _is_shown(each.name):
                 marks = {ast.unparse(mark) for mark in each.decorator_list}
                 if "property" in marks and each.returns is not None:
-                    lines.append(f"    {each.name}: {ast.unparse(each.returns)}  # to be read")
+                    fixed = "" if f"{each.name}.setter" in marked else "  # to be read"
+                    lines.append(f"    {each.name}: {ast.unparse(each.returns)}{fixed}")
                 elif not any(mark.endswith((".setter", "overload")) for mark in marks):
                     lines.append(f"    {_function(each)}")
+                lines += [*_set_in(each)] if each.name == "__init__" else []
             case _:
                 pass
     return lines
 
 
+def _set_in(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
+    """The fields that a class gets when it is made: those with a type, and its arguments."""
+    given = {each.arg: each.annotation for each in [*function.args.args, *function.args.kwonlyargs]}
+    for each in function.body:
+        match each:
+            case ast.AnnAssign(ast.Attribute(ast.Name("self"), name), kind):
+                pass
+            case ast.Assign([ast.Attribute(ast.Name("self"), name)], ast.Name(value)):
+                kind = given.get(value)
+            case ast.Assign([ast.Attribute(ast.Name("self"), name)], ast.Call(ast.Name() as kind)):
+                kind = kind if kind.id[0].isupper() else None
+            case ast.Assign([ast.Attribute(ast.Name("self"), name)], ast.Constant(value)):
+                kind = ast.Name(type(value).__name__)
+            case _:
+                continue
+        if kind is not None and not name.startswith("_"):
+            yield f"    {name}: {ast.unparse(kind)}"
+
+
 def _is_shown(name: str) -> bool:
-    return name == "__init__" or not name.startswith("_")
+    return name in ("__init__", "__call__") or not name.startswith("_")
 
 
 def _function(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:

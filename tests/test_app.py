@@ -164,6 +164,40 @@ async def test_an_installed_package_may_ask_for_the_settings_of_each_session(
             assert agent.extensions["asking"].told == ("Rome", ["Read(.env)"])
 
 
+async def test_a_class_that_a_program_brings_is_made_with_the_options_of_its_name(
+    home: Path, project: Path, packages: Path
+) -> None:
+    install(packages, "crow-asking", "asking", ASKING, "Asking")
+
+    class Mine:
+        def __init__(self, city: str = "Berlin") -> None:
+            self.city = city
+
+        def before_run(self) -> None: ...
+
+    import asking  # pyright: ignore[reportMissingImports]
+
+    table = {"extensions": {"mine": {"city": "Rome"}, "asking": {"city": "Ulm"}}}
+    write(home / ".crow/settings.json", table)
+    agent = build(cwd=project, hooks=[Mine, asking.Asking], env={})
+    assert agent.extensions["mine"].city == "Rome"
+    assert agent.extensions["asking"].told == ("Ulm", [])
+    assert "asking_2" not in agent.extensions
+    agent = build(cwd=project, hooks=[Mine()], env={})
+    assert agent.extensions["mine"].city == "Berlin"
+
+
+def test_one_of_a_package_may_say_that_it_hangs_behind_all_files(
+    home: Path, project: Path, packages: Path
+) -> None:
+    install(packages, "crow-late", "late", "order = 2000\ndef before_run(ctx): ...")
+    install(packages, "crow-zoo", "zoo", "order = 1\ndef before_run(ctx): ...")
+    write(home / ".crow/extensions/users.py", "def before_run(ctx): ...")
+    agent = build(cwd=project, env={})
+    sequence = ["zoo", "users", "late"]
+    assert [name for name in owners(agent, "before_run") if name in sequence] == sequence
+
+
 async def test_what_a_program_brings_stays_as_it_is_whatever_the_settings_say(
     home: Path, project: Path
 ) -> None:
@@ -224,6 +258,7 @@ def test_settings_of_a_program_are_a_mapping_over_the_files(home: Path, project:
     ("options", "hint"),
     [
         ({"extensions": {"budget": {"prompts": 3}}}, "settings={'extensions': {...}}"),
+        ({"hooks": 3}, "hooks takes a list: [3]"),
         ({"extensions": "guard.py"}, "extensions takes a list: ['guard.py']"),
         ({"allow": "Bash(ls)"}, "allow takes a list: ['Bash(ls)']"),
     ],

@@ -112,6 +112,31 @@ def test_whoever_is_shown_something_needs_nothing_that_is_not_public(path: Path)
     assert inner == []
 
 
+MYPY = [
+    "--strict",
+    "--no-warn-return-any",
+    "--allow-untyped-defs",
+    "--allow-incomplete-defs",
+    "--allow-untyped-calls",
+]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_mypy_takes_what_pyright_takes(tmp_path: Path):
+    """Of what authors write; where pyright is to complain, mypy may as well."""
+    files = [path for path in SHOWN if path.parent.parent == ROOT]
+    options = [*MYPY, "--disable-error-code=empty-body", "--no-error-summary"]
+    command = [sys.executable, "-m", "mypy", *options, "--cache-dir", str(tmp_path), *files]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert not done.stderr
+    for line in done.stdout.splitlines():
+        place = re.match(r"(.+?):(\d+): error: ", line)
+        if place is not None:
+            about = Path(ROOT, place[1]).read_text("utf-8").splitlines()[int(place[2]) - 1]
+            assert "pyright: ignore" in about, line
+
+
 def guests() -> list[str]:
     """The extensions, all of which are held to the door."""
     found = (path.stem for path in (SRC / "crow" / "extensions").iterdir())

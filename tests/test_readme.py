@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 SMALL_PARTS = {"annotations", "defaults", "events", "keys", "messages", "text"}
-GUIDE = ROOT / "src/crow/extensions/authoring/skills/crow-extensions/SKILL.md"
+GUIDE = ROOT / "src/crow/extensions/authoring/guide/crow-extensions/SKILL.md"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), GUIDE]
 
 

@@ -104,6 +104,18 @@ def events() -> Mapping[str, str]:
     return announced | NOBODYS
 
 
+def inside(extension: str, module: str = "") -> Any:
+    """A module of an extension's own, or what it is itself, wherever it is installed.
+
+    Raises `ExtensionError` where it is not.
+    """
+    for point in entry_points():
+        if point.name == extension and not point.rival:
+            home = point.value.partition(":")[0].strip()
+            return import_module(f"{home}.{module}" if module else home)
+    raise ExtensionError(f"the extension {extension} is not installed, whose command this is")
+
+
 def _changed(place: str) -> int:
     """When something came or went in a folder."""
     try:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from importlib.metadata import distribution
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +22,8 @@ OWN = {point.name: point for point in entry_points() if point.own}
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
+SLOW = "blocked everything"
+"""What is said where modules of a copy are compiled by whoever comes first."""
 SOME = {"persistence", "mcp", "shell_hooks", "system_prompt"}
 """Those that are taken out in every run; the others are when the slow tests run."""
 
@@ -83,8 +87,7 @@ def test_any_one_of_them_can_be_taken_out_and_the_rest_answers(
 ) -> None:
     take_out(installation, name)
     ended = crow("run", "--quiet", "--model", "rehearsal", "Read the file test.txt")
-    slow = "blocked everything"  # modules of the copy are compiled by whoever comes first
-    said = [line for line in ended.stderr.splitlines() if slow not in line]
+    said = [line for line in ended.stderr.splitlines() if SLOW not in line]
     assert (ended.returncode, said) == (0, [])
     assert "What stands here." in ended.stdout
 
@@ -128,26 +131,80 @@ def test_without_the_permissions_nothing_runs_but_where_the_user_has_disabled_th
     assert said.startswith("crow: there is no command 'permissions'")
 
 
+def move_out(installation: Path, name: str) -> str:
+    """Make a package of its own of an extension; the name of its module."""
+    group = OWN[name].group
+    module = OWN[name].value.partition(":")[0]
+    guest = f"guest_{name}"
+    told = installation / "crow_acp-9.dist-info" / "entry_points.txt"
+    commands = re.findall(rf"^\w+ = {module}\b.*cli$", told.read_text("utf-8"), re.MULTILINE)
+    points = [f"[{group}]", f"{name} = {OWN[name].value}", "[crow.commands]", *commands]
+    source = SRC.joinpath(*module.split(".")[1:])
+    if source.is_dir():
+        copies = Path(shutil.copytree(source, installation / guest)).rglob("*.py")
+    else:
+        copies = [Path(shutil.copy(source.with_suffix(".py"), installation / f"{guest}.py"))]
+    for path in filter(Path.is_file, copies):
+        path.write_text(path.read_text("utf-8").replace(module, guest), "utf-8")
+    take_out(installation, name)
+    info = installation / f"{guest}-1.0.dist-info"
+    info.mkdir()
+    (info / "entry_points.txt").write_text("\n".join(points).replace(module, guest), "utf-8")
+    return guest
+
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "container": {"start": "true", "exec": "env"},
+    "structured_output": {"schema": {"type": "object"}},
+}
+"""What some cannot be made without."""
+PROMPTS = {"structured_output": ('Call StructuredOutput {"a": 1}', '{"a": 1}')}
+"""What shows that it is at work, and by what."""
+
+
+def about(crow: Run, name: str) -> dict[str, Any]:
+    """What an extension has hung, wherever its code lies."""
+    ended = crow("ext", "info", name, "--json")
+    assert ended.returncode == 0, ended.stderr
+    told = json.loads(ended.stdout)
+    hooks = [{**each, "at": ""} for each in told["hooks"]]
+    return {**told, "hooks": hooks, "source": "", "package": "", "file": "", "lately": ""}
+
+
+@pytest.mark.parametrize("name", [name for name in OWN if name != "fleet"])
+@pytest.mark.slow
+def test_any_one_of_them_works_in_a_package_of_its_own(
+    installation: Path, crow: Run, home: Path, name: str
+) -> None:
+    (home / ".crow").mkdir()
+    settings = {
+        "extensions": {name: OPTIONS.get(name, {})},
+        "permissions": {"trusted": [name]},
+        "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]},
+    }
+    (home / ".crow" / "settings.json").write_text(json.dumps(settings))
+    before = about(crow, name)
+    guest = move_out(installation, name)
+    every = [json.loads(line) for line in crow("ext", "--json").stdout.splitlines()]
+    [mine] = [each for each in every if each["name"] == name]
+    assert (mine["state"], mine["source"], mine["error"]) == ("in use", guest, None)
+    assert about(crow, name) == before
+    prompt, answer = PROMPTS.get(name, ("Read the file test.txt", "What stands here."))
+    ended = crow("run", "--quiet", "--model", "rehearsal", prompt)
+    assert name != "hook_log" or "[HOOK] after_run" in ended.stderr
+    said = [line for line in ended.stderr.splitlines() if not re.search(rf"{SLOW}|^.HOOK. ", line)]
+    assert (ended.returncode, said) == (0, [])
+    assert answer in ended.stdout
+    for argv in COMMANDS.get(name, ()):
+        assert crow(*argv).returncode == 0
+
+
 @pytest.mark.parametrize("name", ["permissions", "mcp", "skills"])
 @pytest.mark.slow
 def test_one_that_is_in_a_package_of_its_own_is_made_with_all_settings_too(
     installation: Path, crow: Run, name: str
 ) -> None:
-    lines = (installation / "crow_acp-9.dist-info" / "entry_points.txt").read_text().splitlines()
-    named = (line for line in lines if line.startswith(("[crow.", f"{name} = ")))
-    listed = "\n".join(named)
-    shutil.copytree(SRC / "extensions" / name, installation / f"guest_{name}")
-    for path in (installation / f"guest_{name}").rglob("*.py"):
-        path.write_text(path.read_text().replace(f"crow.extensions.{name}", f"guest_{name}"))
-    take_out(installation, name)
-    info = installation / f"guest_{name}-1.0.dist-info"
-    info.mkdir()
-    (info / "entry_points.txt").write_text(
-        listed.replace(f"crow.extensions.{name}", f"guest_{name}")
-    )
-    every = [json.loads(line) for line in crow("ext", "--json").stdout.splitlines()]
-    [mine] = [each for each in every if each["name"] == name]
-    assert (mine["state"], mine["source"], mine["error"]) == ("in use", f"guest_{name}", None)
+    move_out(installation, name)
     options = ("--model", "rehearsal", "--deny", "Read(test.txt)")
     ended = crow("run", *options, "Read the file test.txt")
     assert "What stands here." not in ended.stdout

@@ -277,6 +277,33 @@ class Taking:
     assert "extensions.disable counts from the next start on" in room.person.told
 
 
+async def test_one_that_is_made_anew_for_a_session_is_trusted_no_more_than_before(
+    room: Room, home: Path
+) -> None:
+    lenient = """
+from crow import Allow
+
+class Lenient:
+    def __init__(self, city="Berlin"):
+        self.city = city
+    @classmethod
+    def options_from(cls, settings, own):
+        return own
+    def before_tool(self, ctx):
+        return Allow(self.city)
+"""
+    path = write(home / ".crow/extensions/lenient.py", lenient)
+    agent = room.agent()
+    session = await room.open()
+    await room.do(TOUCH)
+    write(home / ".crow/settings.json", {"extensions": {"lenient": {"city": "Rome"}}})
+    await room.do(TOUCH)
+    assert agent.extensions_of(session)["lenient"].city == "Rome"
+    assert len(room.person.asked) == 2
+    [owner] = [each for each in session.hooks.owners if each.name == "lenient"]
+    assert owner.source == str(path)
+
+
 async def test_each_session_has_the_settings_of_its_own_project(room: Room, tmp_path: Path) -> None:
     seen = tmp_path / "seen"
     (tmp_path / "other/.git").mkdir(parents=True)

@@ -305,3 +305,36 @@ async def test_a_person_reads_the_place_first(crow: Crow) -> None:
     assert "crow ext check my_guard.py" in asked.err
     other = await crow("ext", "chek", "guard.py")
     assert "did you mean 'check'?" in other.err
+
+
+GUARD = """from crow import Agent, tool
+
+
+class Guard:
+    def init_agent(self, agent: Agent) -> None:
+        agent.add_tool(guarded)
+
+
+@tool
+def guarded() -> str:
+    '''Is guarded.'''
+    return ''
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["check", "test"])
+@pytest.mark.parametrize("spec", ["crow-guard", "guard"])
+async def test_one_that_is_installed_is_looked_at_once(crow: Crow, what: str, spec: str) -> None:
+    """By its folder, as after ``pip install -e .``, and by its name."""
+    folder = crow.cwd / "crow-guard"
+    (folder / "guard-1.0.dist-info").mkdir(parents=True)
+    entry = '[project.entry-points."crow.extensions"]\nguard = "crow_guard:Guard"\n'
+    (folder / "pyproject.toml").write_text(f'[project]\nname = "crow-guard"\n{entry}', "utf-8")
+    (folder / "crow_guard.py").write_text(GUARD, "utf-8")
+    (folder / "guard-1.0.dist-info" / "entry_points.txt").write_text(
+        "[crow.extensions]\nguard = crow_guard:Guard\n", "utf-8"
+    )
+    crow.env["PYTHONPATH"] = str(folder)
+    done = await crow("ext", what, spec, *(["--plays", "2"] if what == "test" else []))
+    assert (done.status, done.out) == (0, "")

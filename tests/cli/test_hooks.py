@@ -127,6 +127,17 @@ async def test_every_settings_hook_is_listed_with_its_file_and_why_it_never_runs
     assert [found[str(file)]["on_failure"] for file in (path, own)] == ["continue", "block"]
 
 
+async def test_what_is_wrong_in_a_file_is_said_where_somebody_looks_for_its_hooks(
+    here: Here, home: Path
+) -> None:
+    broken = [{**group("true")[0], "matcher": "Bash("}]
+    write(home / ".claude/settings.json", PreToolUze=group("true"), PostToolUse=broken)
+    for action in (["list"], ["test", "PreToolUse"]):
+        ended = await here("hooks", *action)
+        assert "there is no hook event 'PreToolUze'; did you mean 'PreToolUse'?" in ended.err
+        assert "the matcher 'Bash(' is no regular expression" in ended.err
+
+
 async def test_a_hook_that_stands_in_two_files_is_listed_as_one_that_runs_once(
     here: Here, home: Path
 ) -> None:

@@ -37,6 +37,7 @@ async def test_crow_alone_shows_the_commands(crow: Crow) -> None:
     ended = await crow()
     assert ended.status == 2
     assert "crow COMMAND --help" in ended.out
+    assert ended.err.startswith("crow: to talk takes a terminal; crow run")
     helped = await crow("help", "run")
     assert helped.status == 0
     assert "--resume" in helped.out

@@ -169,7 +169,10 @@ async def test_a_model_that_ends_without_an_answer_is_an_error_and_the_next_prom
     agent = Agent(Mute(), tools=())
     session = await agent.new_session()
     reply = await agent.prompt(session, "go")
-    assert (reply.stop_reason, reply.detail) == ("error", "the model ended without an answer")
+    assert (reply.stop_reason, reply.detail) == (
+        "error",
+        "the model ended without an answer: the last that it yields is a Completion",
+    )
     assert isinstance(reply.error, ModelError)
     assert (await agent.prompt(session, "again")).text == "here I am"
 

@@ -9,7 +9,7 @@ import skills_ref
 
 from crow.extensions.skills.skill import read
 
-OWN = Path(__file__).parents[2] / "src/crow/extensions/authoring/skills/crow-extensions"
+OWN = Path(__file__).parents[2] / "src/crow/extensions/authoring/guide/crow-extensions"
 LONG = "x" * 1024
 VALID = {
     "plain": ("plain", "description: Says hello."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -178,3 +179,41 @@ def test_in_a_pipe_nobody_can_say_yes(crow: Pilot):
     crow.user.answers("allow_once")
     with pytest.raises(AssertionError, match="in a pipe nobody can answer 'allow_once' to 'rm a'"):
         crow.run("Go", call("Bash", command="rm a"), "Done.")
+
+
+GREETER = """
+class Greeter:
+    def __init__(self, word="Hello"):
+        self.word = word
+
+    def init_agent(self, agent):
+        agent.add_section(PromptSection("greeter", self.word))
+
+
+from crow import PromptSection
+"""
+
+
+@pytest.fixture
+def greeter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A class of a package that is installed."""
+    (tmp_path / "crow_greeter.py").write_text(GREETER, "utf-8")
+    (tmp_path / "crow_greeter-1.dist-info").mkdir()
+    (tmp_path / "crow_greeter-1.dist-info" / "entry_points.txt").write_text(
+        "[crow.extensions]\ngreeter = crow_greeter:Greeter\n", "utf-8"
+    )
+    monkeypatch.delitem(sys.modules, "crow_greeter", raising=False)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    return import_module("crow_greeter").Greeter
+
+
+@pytest.mark.variants(1)
+@pytest.mark.faces
+def test_what_is_installed_hangs_once_with_the_options_of_its_user(
+    crow: Pilot, greeter: Any
+) -> None:
+    crow.configure(settings={"extensions": {"greeter": {"word": "Servus"}}})
+    crow.use(greeter)
+    crow.run("Hi", "Hi.")
+    crow.sent("Servus", times=1)

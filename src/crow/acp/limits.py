@@ -68,17 +68,17 @@ def _least(value: Any, enough: int) -> int:
     return size
 
 
-def bounded_raw(value: object, limit: int = RAW) -> Any:
+def bounded_raw(value: object) -> Any:
     """Arguments or a result, its longest texts cut where it is too large: always an object.
 
     Toad takes no update with another, though the protocol allows it.
     """
     shown: Any = cast("Any", value) if isinstance(value, dict) else {"output": value}
     for longest in STEPS:
-        if fits(shown, limit):
+        if fits(shown, RAW):
             return shown
         shown = shortened(shown, longest)
-    if fits(shown, limit):
+    if fits(shown, RAW):
         return shown
     return {"output": f"[... {weight(shown)} bytes are left out here ...]"}
 

@@ -10,7 +10,7 @@ from crow.acp.jsonrpc import Message
 from crow.core.agent import Agent
 from crow.core.errors import SessionError
 from crow.core.events import TitleChanged
-from crow.core.session import Session, Store
+from crow.core.session import Session
 from crow.core.store import ArchiveStore, KnowingStore, SessionInfo, Store, TitleStore
 
 if TYPE_CHECKING:

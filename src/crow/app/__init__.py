@@ -58,12 +58,13 @@ def build(
     stand in the place of the command line's. Any other ``model`` is what `Agent` takes, a model or
     a client, and no setting takes its place; a client is asked for the model that settings or
     ``CROW_MODEL`` name. ``extensions`` are files, modules or ``module:Name``, ``hooks`` are
-    extensions of any sort, in the place of what an installed package brings of the same class.
-    Raises `ExtensionError` for a broken one of these or the permissions, `ModelError` for an object
-    that is no model, and ``TypeError`` for a text where a list is wanted; every other broken
-    extension is named in ``agent.found``.
+    extensions of any sort, in the place of what an installed package brings of the same class; a
+    class is made with the options that the settings have for its name. Raises `ExtensionError` for
+    a broken one of these or the permissions, `ModelError` for an object that is no model, and
+    ``TypeError`` for a text where a list is wanted; every other broken extension is named in
+    ``agent.found``.
     """
-    _refuse_no_lists(allow=allow, deny=deny, extensions=extensions)
+    _refuse_no_lists(allow=allow, deny=deny, extensions=extensions, hooks=hooks)
     settle_home()
     name, brought = (model, None) if isinstance(model, str | None) else (None, model)
     if not isinstance(settings, Settings):
@@ -81,16 +82,15 @@ def build(
         LiveSettings(settings, SettingsUpdater(agent, models, lambda: surroundings)), source="crow"
     )
     composer = Composer(agent, settings)
-    composer.use_builtin()
     brought_along = [*hooks]
     composer.use_installed(brought_along)
     composer.refuse_unjudged()
     composer.use_folder(Path.home() / FOLDER)
     if settings.project and Path(settings.project) != Path.home():
         composer.use_project()
-    composer.use_builtin(late=True)
+    composer.use_installed(brought_along, late=True)
     for thing in brought_along:
-        agent.use(thing)
+        composer.use_given(thing)
     for spec in extensions:
         composer.use_named(spec)
     offer_modes(agent)
@@ -108,9 +108,9 @@ def offer_modes(agent: Agent) -> None:
 
 
 def _refuse_no_lists(**options: object) -> None:
-    """Raise ``TypeError`` for a text or a table in the place of a list, which would be taken."""
+    """Raise ``TypeError`` for what is no list, also for texts and tables, which would be taken."""
     for option, given in options.items():
-        if isinstance(given, str):
+        if isinstance(given, str) or not isinstance(given, Iterable):
             raise TypeError(f"{option} takes a list: [{given!r}]")
         if isinstance(given, Mapping):
             hint = f"what is set stands in settings={{{option!r}: {{...}}}}"

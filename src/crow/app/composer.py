@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from operator import itemgetter
+from math import inf
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -45,6 +45,7 @@ from crow.app.sandbox import sandbox_of
 from crow.core.agent import Agent
 from crow.core.errors import ExtensionError
 from crow.core.extensions import Found, MissingOption
+from crow.core.hooks.collect import name_of
 from crow.entry_points import JUDGE, ON_REQUEST, OURS, EntryPoint, entry_points
 from crow.project.settings import ProjectSettings
 from crow.project.trust import HOMES, sealed
@@ -83,30 +84,36 @@ class Composer:
         every = entry_points()
         return [point for point in every if point.group != ON_REQUEST or point.name in wanted]
 
-    def use_builtin(self, *, late: bool = False) -> None:
-        """Use the extensions that come with Crow, in the order that they say.
+    def use_installed(self, given: Sequence[Any] = (), *, late: bool = False) -> None:
+        """Use those that come with Crow, in the order that they say, then others by name.
 
-        Those whose order is above `LAST` come ``late``, behind everybody's files.
+        Those whose order is above `LAST` come ``late``, behind everybody's files. What is ``given``
+        by hand is not used.
         """
-        for order, point, thing, error in self.builtin:
-            if (order > LAST) is late:
-                self.use_point(point, thing, error, trusted=True)
+        for point, thing, error in self.loaded:
+            is_given = any(each is thing or type(each) is thing for each in given)
+            if (order_of(thing) > LAST) is late and (point.own or not is_given):
+                trusted = point.own or point.name in self.trusted
+                self.use_point(point, thing, error, trusted=trusted)
 
     @cached_property
-    def builtin(self) -> list[tuple[float, EntryPoint, Any, str | None]]:
-        """The extensions that come with Crow, by their order."""
-        loaded = [self.load(point) for point in self.installed if point.own]
-        ordered = [(getattr(one[1], "order", LAST), *one) for one in loaded]
-        return sorted(ordered, key=itemgetter(0))
+    def loaded(self) -> list[tuple[EntryPoint, Any, str | None]]:
+        """What is installed, in the order of its use."""
+        loaded = [self.load(point) for point in self.installed]
+        return sorted(loaded, key=lambda one: order_of(one[1]) if one[0].own else inf)
 
-    def use_installed(self, given: Sequence[Any] = ()) -> None:
-        """Use the extensions of other packages, by name, but none that is ``given`` by hand."""
-        for point in self.installed:
-            if point.own:
-                continue
-            _, thing, error = self.load(point)
-            if not any(each is thing or type(each) is thing for each in given):
-                self.use_point(point, thing, error, trusted=point.name in self.trusted)
+    def use_given(self, thing: Any) -> None:
+        """Use what a program brings; a class is made with the options that its name has.
+
+        A class that a package brings as well has the name that it has there.
+        """
+        name = next((point.name for point, each, _ in self.loaded if each is thing), "")
+        name = name or name_of(thing)
+        if not inspect.isclass(thing) or name in self.agent.extensions:
+            self.agent.use(thing)
+            return
+        self.agent.use(thing, name=name, **self.options_for(thing, name))
+        self.keep(name, "code", None, False, (name,))
 
     def load(self, point: EntryPoint) -> tuple[EntryPoint, Any, str | None]:
         """What an entry point names, unless it is disabled, or the error in a line."""
@@ -332,6 +339,11 @@ class Composer:
         """Remember what became of an extension."""
         problems = () if error and not names else self.problems.get(name, ())
         self.agent.found.append(Found(name, source, error, disabled, problems, names))
+
+
+def order_of(thing: object) -> float:
+    """Where an extension of a package says that it hangs."""
+    return getattr(thing, "order", LAST)
 
 
 def _whole(path: str) -> str:

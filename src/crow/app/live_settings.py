@@ -215,7 +215,7 @@ class LiveSettings:
 
     async def refresh(self, session: Session, held: SessionSettings) -> None:
         """Read again what has changed; hooks may refuse it, except the administrator's."""
-        from crow.app.changes import changed_files
+        from crow.app.settings_changes import changed_files
 
         root = session.root
         ctx = _context(Context(self.updater.agent, root))

@@ -176,11 +176,13 @@ def is_of_sessions(thing: object) -> bool:
 def hang(session: Session, name: str, fresh: object, before: object) -> None:
     """Use an extension on a session in place of another; on those of sub-agents that share it, too.
 
-    They have the gates from there.
+    They have the gates from there. It is trusted as the other is, and came from where that did.
     """
+    owners = (each for scope in session.scope.line() for each in scope.hooks.owners)
+    owner = next(each for each in owners if each.thing is before)
     if name in session.extensions:
         session.remove(name)
-    session.use(fresh, name=name, source="crow")
+    session.use(fresh, name=name, trusted=owner.trusted, source=owner.source)
     for sub in (SUBAGENTS.get(session) or {}).values():
         if sub.agent is not None and sub.agent.extensions_of(sub).get(name) is before:
             hang(sub, name, fresh, before)

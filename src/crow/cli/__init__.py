@@ -48,7 +48,7 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         status = INTERRUPTED
     except Exception as error:  # noqa: BLE001 - a face shows people no traceback
-        told = missing(error) or f"{type(error).__name__}: {error} (CROW_DEBUG=1 shows where)"
+        told = f"{type(error).__name__}: {error} (CROW_DEBUG=1 shows where)"
         status = complain(out, error, FAILED, told)
     out.flush()
     if out.loss:
@@ -64,14 +64,6 @@ def complain(out: Output, error: Exception, status: int, text: str = "") -> int:
         traceback.print_exception(error)
     out.error(text or str(error))
     return status
-
-
-def missing(error: Exception) -> str:
-    """That a built-in extension is not there, whose command was called; empty for all else."""
-    name = error.name or "" if isinstance(error, ModuleNotFoundError) else ""
-    _, _, extension = name.partition("crow.extensions.")
-    known = extension.partition(".")[0]
-    return f"the extension {known} is not installed, whose command this is" if known else ""
 
 
 def dispatch(argv: list[str], out: Output) -> int:
@@ -96,6 +88,7 @@ def without_command(argv: list[str], out: Output) -> int:
             return start("chat", Parser(prog="crow", usage="crow [options]"), argv, out)
         if not argv:
             out.write(overview_of_all().format_help())
+            out.error('to talk takes a terminal; crow run "..." answers one prompt')
             return MISUSED
         if is_for_run(argv[0]):
             return start("run", Parser(prog="crow run"), argv, out)

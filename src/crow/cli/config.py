@@ -17,12 +17,15 @@ from typing import TYPE_CHECKING
 from crow.cli.options import declare_agent, settings_of
 from crow.cli.output import Output
 from crow.cli.parser import Parser
+from crow.core.errors import ExtensionError
+from crow.entry_points import inside
 from crow.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from crow.cli.setting_rows import Row
+    from crow.extensions.sandbox.finder import Finder
     from crow.settings import Settings
 
 ALWAYS = ("model", "permissions.defaultMode")
@@ -123,14 +126,15 @@ def confinement(settings: Settings) -> str:
     """What holds commands here, in a few words."""
     from crow.app.sandbox import sandbox_of
 
-    try:
-        from crow.extensions.sandbox.finder import Finder
-    except ModuleNotFoundError:
-        return "NO SANDBOX: the extension sandbox is not installed"
     wanted = sandbox_of(settings)
+    try:
+        finder: Finder = inside("sandbox", "finder").Finder(wanted.backend)
+    except ExtensionError:
+        return "NO SANDBOX: the extension sandbox is not installed"
+    if any(entry.text == "sandbox" for entry in settings.disabled):
+        return "NO SANDBOX: the extension sandbox is disabled"
     if not wanted.enabled:
         return f"no sandbox: it is switched off ({wanted.off})"
-    finder = Finder(wanted.backend)
     if finder.find().holds:
         return f"a sandbox: {finder.line} (crow sandbox says more)"
     return f"NO SANDBOX: {finder.why}"

@@ -145,7 +145,8 @@ def environment() -> Environment:
         return Environment("pipx", prefix)
     if (prefix.parent / "uv.lock").is_file():
         raise UsageError(
-            f"Crow is here for the project {prefix.parent}: uv add NAME puts a package beside it"
+            f"Crow is here for the project {prefix.parent}: uv add NAME puts a package beside it, "
+            "uv remove NAME takes one away, uv lock --upgrade-package NAME updates it"
         )
     if (
         sys.prefix == sys.base_prefix

@@ -17,14 +17,17 @@ from crow.cli.parser import UsageError, no_such
 from crow.core.agent import Agent
 from crow.core.hooks.context import Context
 from crow.core.session import Session
+from crow.entry_points import inside
 
 if TYPE_CHECKING:
     from crow.extensions.shell_hooks import ShellHooks
+    from crow.extensions.shell_hooks.event import Event
     from crow.extensions.shell_hooks.handler import Handler
     from crow.extensions.shell_hooks.handlers import Handlers
     from crow.extensions.shell_hooks.joint_outcome import JointOutcome
     from crow.extensions.shell_hooks.output import RawOutput
 
+NAME = "shell_hooks"
 MADE_UP: Mapping[str, Mapping[str, Any]] = {
     "SessionStart": {"source": "startup"},
     "SessionEnd": {"reason": "other"},
@@ -62,19 +65,18 @@ ENDS = frozenset(
 
 def test_hooks(agent: Agent, options: argparse.Namespace, out: Output) -> int:
     """Run the hooks that match. Raises `UsageError` for an event or an input that is none."""
-    from crow.extensions.shell_hooks.event import KNOWN
-
+    known = inside(NAME, "event").KNOWN
     event = options.event
     if event is None:
         raise UsageError("which event? crow hooks test PreToolUse --tool Bash --input '{...}'")
-    if event not in KNOWN:
-        raise UsageError(no_such("event", event, KNOWN))
-    hooks = cast("ShellHooks | None", agent.extensions.get("shell_hooks"))
+    if event not in known:
+        raise UsageError(no_such("event", event, known))
+    hooks = cast("ShellHooks | None", agent.extensions.get(NAME))
     if hooks is None or not hooks.files:
         out.error("no settings file has hooks that may run here (crow hooks list)")
         return 1
-    if KNOWN[event].absent:
-        out.error(f"{event} never fires: {KNOWN[event].absent}")
+    if known[event].absent:
+        out.error(f"{event} never fires: {known[event].absent}")
         return 1
     return run_async(_try(agent, hooks.handlers, options, out))
 
@@ -97,9 +99,8 @@ def fields_of(options: argparse.Namespace, has_tool: bool) -> dict[str, Any]:
 
 async def _try(agent: Agent, hooks: Handlers, options: argparse.Namespace, out: Output) -> int:
     from crow.app import live_of
-    from crow.extensions.shell_hooks.event import KNOWN
 
-    event = KNOWN[options.event]
+    event: Event = inside(NAME, "event").KNOWN[options.event]
     fields = fields_of(options, event.has_tool)
     about = event.about(fields)
     session = Session(cwd=str(directory(options)))

@@ -14,6 +14,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from crow.app.startup_warnings import of_extensions
 from crow.cli.hook_sources import SETTINGS_HOOKS, handler_described, handlers_of, twin_of, where
 from crow.cli.options import agent_of, declare_place, settings_of
 from crow.cli.output import Output
@@ -64,6 +65,8 @@ def main(options: argparse.Namespace, out: Output) -> int:
     if len(options.words) > 1:
         raise UsageError(f"crow hooks {options.action} takes one event")
     options.event = options.words[0] if options.words else None
+    for text in of_extensions(agent.extensions):
+        out.error(text)
     if options.action == "test":
         from crow.cli.hook_test import test_hooks
 

@@ -36,6 +36,7 @@ from crow.cli.options import declare_agent
 from crow.cli.output import Output, Style
 from crow.cli.parser import Parser, UsageError, no_such
 from crow.core.errors import CrowError
+from crow.entry_points import inside
 from crow.text import one_line
 
 if TYPE_CHECKING:
@@ -101,10 +102,8 @@ def _list(options: argparse.Namespace, out: Output) -> int:
 
 
 def _row(server: Server) -> dict[str, str]:
-    from crow.extensions.mcp.auth.sign_in import NEEDED
-
-    told = server.description
-    state = "needs sign-in" if server.error.startswith(NEEDED) else server.state
+    told, needed = server.description, inside("mcp", "auth.sign_in").NEEDED
+    state = "needs sign-in" if server.error.startswith(needed) else server.state
     why = f"crow mcp login {server.name}" if state == "needs sign-in" else server.error
     about = {"name": server.name, "state": state, "transport": told.transport, "place": told.place}
     return {**about, "source": told.source, "why": why}
@@ -150,11 +149,10 @@ def _written(options: argparse.Namespace, server: dict[str, Any], out: Output) -
 
 def _refusal(options: argparse.Namespace, server: dict[str, Any], out: Output) -> str:
     """Why the settings would let nobody use a server; empty where they would, or it is broken."""
-    from crow.extensions.mcp.description import Description, from_table
-
     _, hook = hook_of(options, out)
-    found = from_table({options.name: server}, options.scope or SCOPES[0])
-    return "".join(hook.refusal(each) for each in found if isinstance(each, Description))
+    read = inside("mcp", "description")
+    found = read.from_table({options.name: server}, options.scope or SCOPES[0])
+    return "".join(hook.refusal(each) for each in found if isinstance(each, read.Description))
 
 
 def _add_json(options: argparse.Namespace, out: Output) -> int:
@@ -208,13 +206,12 @@ def _only(servers: list[Server], options: argparse.Namespace, out: Output) -> Se
 
 
 def _logout(options: argparse.Namespace, out: Output) -> int:
-    from crow.extensions.mcp.auth.credential_store import CredentialStore, key_of
-
     _, hook = hook_of(options, out)
     urls = [each.url for each in hook.described() if each.name == options.name]
     if not urls:
         raise _unknown(options, out)
-    gone = CredentialStore().drop(key_of(options.name, urls[0]))
+    stored = inside("mcp", "auth.credential_store")
+    gone = stored.CredentialStore().drop(stored.key_of(options.name, urls[0]))
     out.line(f"{'signed out of' if gone else 'nobody was signed in to'} {options.name}")
     return 0
 

@@ -16,6 +16,8 @@ from crow.core.agent import Agent
 from crow.core.errors import CrowError
 from crow.core.events import Event, Notice
 from crow.core.ports.client import NullClient, Question
+from crow.core.ports import NullClient, Question
+from crow.entry_points import inside
 from crow.project.trust import is_trusted
 
 if TYPE_CHECKING:
@@ -69,8 +71,7 @@ async def connected(
     options: argparse.Namespace, out: Output, name: str | None = None
 ) -> AsyncGenerator[list[Server]]:
     """All servers, or the one of this name, each of them there or failed."""
-    from crow.extensions.mcp import HELD
-
+    held = inside("mcp").HELD
     agent, hook = hook_of(options, out)
     hook.only = None if name is None else frozenset({name})
     used = [each for each in map(agent.extensions.get, NEEDED) if each is not None]
@@ -82,7 +83,7 @@ async def connected(
         await asyncio.gather(*(server.settled() for server in found))
         yield found
         if servers is not None:
-            HELD.pop(session)
+            held.pop(session)
             await servers.aclose()
 
 
@@ -113,8 +114,8 @@ def refused_servers(hook: McpHook) -> Iterator[dict[str, str]]:
 def withheld_servers(options: argparse.Namespace) -> Iterator[dict[str, str]]:
     """The servers of a project that the user does not trust."""
     from crow.app.plugins import brought_of
-    from crow.extensions.mcp.description import Description, from_project, from_table
 
+    read = inside("mcp", "description")
     settings = settings_of(options)
     project = Path(settings.project)
     if settings.trusted and is_trusted(project):
@@ -124,9 +125,9 @@ def withheld_servers(options: argparse.Namespace) -> Iterator[dict[str, str]]:
     ]
     theirs = [each for each in brought_of(settings, trusted=True) if each.kind == "server"]
     tables += [({it.name: it.value}, str(it.path)) for it in theirs if it.is_project]
-    told = [one for table, source in tables for one in from_table(table, source)]
-    for each in (*from_project(project), *told):
-        if isinstance(each, Description):
+    told = [one for table, source in tables for one in read.from_table(table, source)]
+    for each in (*read.from_project(project), *told):
+        if isinstance(each, read.Description):
             about = {"name": each.name, "state": "untrusted", "transport": each.transport}
             more = {"place": each.place, "source": each.source, "why": "crow trust"}
             yield {**about, **more}

@@ -143,7 +143,7 @@ def main(options: argparse.Namespace, out: Output) -> int:
 
             Lines(out).put({"type": "error", "message": str(error)})
         elif options.form != "text":
-            from crow.cli.stream import complain
+            from crow.cli.stream_json import complain
 
             complain(out, error)
         raise
@@ -165,7 +165,7 @@ async def stream(
     options: argparse.Namespace, settings: Settings, prompt: str | None, out: Output
 ) -> int:
     """Answer as `claude -p` does; the exit status."""
-    from crow.cli.stream import Streaming
+    from crow.cli.stream_json import Streaming
 
     return await Streaming(options, settings, prompt, out).run()
 

@@ -117,7 +117,10 @@ async def stream(
                 return paid[-1]
             silent = silent and type(delta) is not TextDelta
             await sink(known(now, delta))
-    raise ModelError("the model ended without an answer", kind="protocol")
+    raise ModelError(
+        "the model ended without an answer: the last that it yields is a Completion",
+        kind="protocol",
+    )
 
 
 def distinct(now: TurnContext, reply: Completion) -> Completion:

@@ -24,6 +24,7 @@ STATES = {
     "cancelled": "dim",
 }
 SHOWN = 15
+WIDTH = 60
 EVERY = 1.0
 
 
@@ -111,7 +112,7 @@ def _in(where: JobFilter, state: str) -> JobFilter:
     return JobFilter(where.batch, where.label, where.job, state)
 
 
-def bar(seen: dict[str, Any], width: int = 60) -> RenderableType:
+def bar(seen: dict[str, Any]) -> RenderableType:
     """The states as one bar."""
     from rich.text import Text
 
@@ -119,7 +120,7 @@ def bar(seen: dict[str, Any], width: int = 60) -> RenderableType:
     counted = 0
     for state, style in STATES.items():
         counted += seen["states"].get(state, 0)
-        until = round(counted / total * width)
+        until = round(counted / total * WIDTH)
         mark = "·" if state == "queued" else "█"
         text.append(mark * (until - drawn), style=style)
         drawn = until

@@ -89,14 +89,14 @@ WORKSPACE: dict[str, type] = {
 }
 
 
-def read_tasks(path: Path, text: str | None = None) -> list[Task]:
+def read_tasks(path: Path) -> list[Task]:
     """The tasks of a file: JSON Lines, JSON, or TOML with ``[[task]]`` tables.
 
     A key that is not given is made of all else that the task says. Raises `FleetError`, which names
     the line or the task's number.
     """
     try:
-        text = path.read_text("utf-8") if text is None else text
+        text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise FleetError(f"{path} cannot be read: {error}") from error
     tasks = [task_of(data, where) for where, data in _entries(path, text)]

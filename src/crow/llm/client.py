@@ -15,6 +15,7 @@ from crow.core.ports.llm import Completion, Delta, Request
 from crow.llm.chat import ChatWire
 from crow.llm.chat.reply import ChatReply
 from crow.llm.chat.serialization import messages_for
+from crow.llm.client_answers import as_event, chunks_of, hang_up
 from crow.llm.http import Retries, Timeouts
 from crow.llm.http.assembly import Assembly, Shown
 from crow.llm.http.encoding import ids_in
@@ -23,7 +24,6 @@ from crow.llm.http.reply_reader import Pace
 from crow.llm.http.request_format import RequestFormat, RequestFormats, images_in
 from crow.llm.http.retry import Batch, Clock, repeat
 from crow.llm.http.text import clean_value, is_object
-from crow.llm.objects import as_event, chunks_of, hang_up
 
 MAX_OUTPUT = 8 * 1024 * 1024
 PIECE = 160

@@ -22,12 +22,9 @@ class KeyHelper:
     The command is a shell's. Requests that come while it runs wait for the same key.
     """
 
-    def __init__(
-        self, command: str, ttl: float = TTL, env: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, command: str, ttl: float = TTL) -> None:
         self.command = command
         self._ttl = ttl
-        self._env = env
         self._key = ""
         self._until = 0.0
         self._lock = asyncio.Lock()
@@ -46,7 +43,7 @@ class KeyHelper:
     async def _run(self) -> str:
         child = _Output()
         try:
-            await child.start(_shell(self.command), os.getcwd(), self._env or os.environ)  # noqa: PTH109
+            await child.start(_shell(self.command), os.getcwd(), os.environ)  # noqa: PTH109
             if not await child.wait(LIMIT):
                 raise _failed(f"gave no key in {LIMIT:g} s")
             await child.settle(1.0)

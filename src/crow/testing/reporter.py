@@ -16,6 +16,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from crow.app import live_of
+from crow.app.composer import Composer
 from crow.core.events import ToolEnded, ToolStarted
 from crow.core.hooks.context import Context
 from crow.core.hooks.discovery import hook
@@ -46,8 +48,13 @@ class Reporter:
         self._report = Path(told["report"])
         self._agent = agent
         sys.path.extend(each for each in told["path"] if each not in sys.path)
+        composer = Composer(agent, live_of(agent).settings)
         for place in told["things"]:
-            agent.use(thing_at(**place))
+            thing = thing_at(**place)
+            for each in agent.hooks.owners:
+                if each.thing is thing or type(each.thing) is thing:  # it is installed as well
+                    agent.remove(each.name)
+            composer.use_given(thing)
         agent.hooks.watchers.append(self._watch)
 
     @hook("on_session_start", order=FIRST)

@@ -66,7 +66,8 @@ class FunctionTool(Generic[P, R]):
         functools.update_wrapper(cast("Any", self), function)
         self.function = function
         self._call: Callable[..., Any] = function
-        self.name = name or getattr(function, "__name__", type(function).__name__)
+        self.name: str = name or getattr(function, "__name__", type(function).__name__)
+        self.description: str
         self.kind: ToolKind = kind
         self._filled: list[Filled]
         self._context: str | None

@@ -18,6 +18,7 @@ from crow.tools.disk import demand_searchable, irregular
 from crow.tools.errors import ToolError
 from crow.tools.hidden import Readable, excluding, left_out, may_tell, readable, split_readable
 from crow.tools.paths import absolute, missing, place_to_read, short_path
+from crow.tools.python_grep import scan
 from crow.tools.recency import newest_first
 from crow.tools.ripgrep import (
     common_options,
@@ -27,7 +28,6 @@ from crow.tools.ripgrep import (
     run_ripgrep,
     search_options,
 )
-from crow.tools.scan import scan
 from crow.tools.search import Line, Mode, Search
 from crow.tools.spill import clip, outputs
 from crow.tools.walk import matcher

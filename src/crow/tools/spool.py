@@ -12,13 +12,11 @@ CAP = 64 * 1024 * 1024
 
 
 class Spool:
-    """Takes bytes; past ``threshold`` they go to a file, past ``cap`` they are dropped."""
+    """Takes bytes; past ``threshold`` they go to a file, past `CAP` they are dropped."""
 
-    def __init__(
-        self, directory: Callable[[], Path], stem: str, *, threshold: int, cap: int = CAP
-    ) -> None:
+    def __init__(self, directory: Callable[[], Path], stem: str, *, threshold: int) -> None:
         self._directory, self._stem = directory, stem
-        self._threshold, self._room = threshold, cap
+        self._threshold, self._room = threshold, CAP
         self._held: bytearray | None = bytearray()
         self._file: BinaryIO | None = None
 

@@ -33,13 +33,12 @@ class Cursor:
 class Journal:
     """Events with the session they belong to (a sub-agent's have its own), in order.
 
-    Positions count events since the session was opened. Keeps about ``limit`` bytes; what is over
+    Positions count events since the session was opened. Keeps about `LIMIT` bytes; what is over
     that is forgotten, the oldest first. Text that follows text of the same message becomes one
     event, unless somebody has asked for the position between them.
     """
 
-    def __init__(self, limit: int = LIMIT) -> None:
-        self._limit = limit
+    def __init__(self) -> None:
         self._entries: deque[tuple[Told, int]] = deque()
         self._size = 0
         self._first = 0
@@ -67,7 +66,7 @@ class Journal:
         self._entries.append((told, size))
         self._size += size
         self._is_sealed = False
-        while self._size > self._limit and len(self._entries) > 1:
+        while self._size > LIMIT and len(self._entries) > 1:
             self._drop()
 
     def between(self, start: int, end: int | None = None) -> list[Told]:

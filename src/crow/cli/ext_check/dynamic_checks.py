@@ -15,11 +15,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from crow.app import build
-from crow.app.composer import Composer
 from crow.app.extension_loader import OWN_NAME, find, things
 from crow.cli.ext_check.finding import Finding
-from crow.cli.ext_check.harness import Player, Warnings, concerns
+from crow.cli.ext_check.harness import Player, Warnings, agent_around, concerns
 from crow.cli.ext_check.leaks import around, end, left, settled
 from crow.cli.ext_check.options import options
 from crow.cli.ext_check.origins import OriginTracker
@@ -31,7 +29,6 @@ from crow.core.errors import CrowError
 from crow.core.hooks.context import Context
 from crow.core.session import Session
 from crow.core.trace import Record
-from crow.settings import load
 
 LONGEST = 60
 LATE = f"a session did not end within {LONGEST} s"
@@ -97,11 +94,8 @@ class Trial:
         """Play it to its end."""
         self.witness.follow_tasks()
         before, model, heard = around(), Player(ACT), Warnings()
-        settings = load(os.getcwd())  # noqa: PTH109 - the folder that it is played in
-        agent = build(settings, model=model)
-        self.used, error = Composer(agent, settings).attempt(
-            self.thing, self.name, self.source, True
-        )
+        agent, composer = agent_around(self.name, model)
+        self.used, error = composer.attempt(self.thing, self.name, self.source, True)
         if error is not None:
             await agent.close()
             self.findings = [Finding.of(error)]

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import os
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from typing import Any, TypeAlias
 
+from crow.app import build
+from crow.app.composer import Composer
+from crow.core.agent import Agent
 from crow.core.events import TextDelta
 from crow.core.ports.llm import Completion, Request
 from crow.core.tools import Call
+from crow.entry_points import entry_points
+from crow.settings import load
 
 Reply: TypeAlias = Sequence[tuple[str, dict[str, Any]]] | Exception
 Act: TypeAlias = Sequence[Reply]
@@ -38,6 +45,18 @@ class Player:
             yield TextDelta("Done.", request.message_id)
         text = "" if calls else "Done."
         yield Completion(text, calls, finish="tool_calls" if calls else "stop", model=self.model)
+
+
+def agent_around(name: str, model: Player) -> tuple[Agent, Composer]:
+    """The whole agent in this folder, and who hangs an extension on it that has this name.
+
+    One of that name that is installed, which may be the very one, is not in use there.
+    """
+    here = os.getcwd()  # noqa: PTH109 - the folder that it is played in
+    installed = [each.name for each in entry_points() if each.name == name and not each.own]
+    off = json.dumps({"extensions": {"disable": installed}})
+    agent = build(load(here, file=off), model=model)
+    return agent, Composer(agent, load(here))
 
 
 class Warnings(logging.Handler):

@@ -25,18 +25,14 @@ from hypothesis import strategies as st
 from hypothesis.errors import FlakyFailure
 from hypothesis.reporting import with_reporter
 
-from crow.app import build
-from crow.app.composer import Composer
 from crow.app.extension_loader import find
 from crow.cli.ext_check.finding import Finding
-from crow.cli.ext_check.harness import Act, Player, Warnings, concerns
+from crow.cli.ext_check.harness import Act, Player, Warnings, agent_around, concerns
 from crow.cli.ext_check.leaks import UNDO, around, end, left, settled
 from crow.cli.ext_check.origins import OriginTracker
-from crow.core.agent import Agent
 from crow.core.errors import CrowError, ModelError
 from crow.core.ports.client import NullClient, PermissionRequest
 from crow.core.session import Session
-from crow.settings import load
 
 Step: TypeAlias = tuple[Any, ...]
 """A method of `Life`, and its arguments."""
@@ -84,10 +80,8 @@ class Life:
 
     def __init__(self, what: What, witness: OriginTracker | None = None) -> None:
         self.what, self.witness = what, witness
-        given = load(os.getcwd())  # noqa: PTH109 - the folder that it is played in
         self.model, self.user = Player(), User()
-        self.agent: Agent = build(given, model=self.model)
-        self.composer = Composer(self.agent, given)
+        self.agent, self.composer = agent_around(what[1], self.model)
         self.names = {each.noun: {*each} for each in self.agent.catalogs}
         self.used: tuple[str, ...] = ()
         self.open: list[Session] = []

@@ -223,7 +223,10 @@ class Context:
                     if self.run is not None:
                         self.run.reply.usage = add_usage(self.run.reply.usage, delta.usage)
                     return delta
-        raise ModelError("the model ended without an answer", kind="protocol")
+        raise ModelError(
+            "the model ended without an answer: the last that it yields is a Completion",
+            kind="protocol",
+        )
 
     def stop(self, reason: str = "", *, stop_reason: StopReason = "hook_stopped") -> None:
         """End the run gracefully: calls that did not run are answered "not run"."""

@@ -99,7 +99,7 @@ def _methods(thing: object) -> list[tuple[str, Any]]:
 def unknown_event(event: str, known: Iterable[str]) -> str:
     """One line that says that there is no such event, and which one may be meant."""
     near = nearest(event, known) or nearest(event.lower(), known)
-    hint = f"; did you mean {near!r}?" if near else ": all stand in crow.core.hooks.agent_hook"
+    hint = f"; did you mean {near!r}?" if near else ": crow.AgentHook has all of them"
     return f"there is no event {event!r}{hint}"
 
 

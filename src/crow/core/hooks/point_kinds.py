@@ -144,7 +144,8 @@ class Gate(HookPoint[C, "Callable[[C], GateAnswer | Awaitable[GateAnswer]]"]):
                     return meant
                 if isinstance(answer, dict):
                     return understood(self.point, ctx, cast("dict[str, Any]", answer))
-                raise TypeError(f"answered {short(answer)}, which is no verdict")
+                known = "None, a text, Allow(), Ask(), Deny(), Stop() or Answer(value)"
+                raise TypeError(f"answered {short(answer)}, which is no verdict: {known}")
 
 
 class Fold(

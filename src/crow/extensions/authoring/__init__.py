@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crow import Key, frozen
+from crow import FIRST, Key, frozen, hook
 from crow.messages import text_of
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ __all__ = ["AuthoringHook"]
 NAME = "authoring"
 AUTHOR: Key[Author] = Key(NAME)
 SKILL = "crow-extensions"
-SKILLS = Path(__file__).parent / "skills"
+SKILLS = Path(__file__).parent / "guide"
+"""Where its skill lies: what is in the folder `skills` of a package, every session is told of."""
 MENTIONED = r"(?<![\w./-])(crow|extensions?|hooks?)(?![\w/]|\.\w)"
 """A word of a sentence, and no part of a path."""
 SPOKEN = 32 * 1024
@@ -60,7 +61,8 @@ class AuthoringHook:
         """The options, with what puts extensions into use."""
         return {**own, "proposals": settings.proposals}
 
-    async def before_run(self, ctx: RunContext) -> None:
+    @hook("before_run", order=FIRST)  # before skills are announced, wherever this hangs
+    async def look(self, ctx: RunContext) -> None:
         """Tell of the skill where a prompt speaks of what it is about, or one before did.
 
         At the first prompt the tool comes with it; later on that would cost the model's cache.

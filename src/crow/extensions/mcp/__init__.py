@@ -43,7 +43,7 @@ from crow.project import ServerPolicy, from_home
 
 if TYPE_CHECKING:
     from crow import ProjectSettings
-    from crow.extensions.mcp.claude import ClaudeServers
+    from crow.extensions.mcp.claude_json import ClaudeServers
     from crow.extensions.mcp.definitions import Definitions
     from crow.extensions.mcp.description import Description, DescriptionError
     from crow.extensions.mcp.server import KnownWays
@@ -350,7 +350,7 @@ def _of_claude(project: Path | None) -> ClaudeServers | None:
     file = Path.home() / ".claude.json"
     if project is None or not file.exists():
         return None
-    from crow.extensions.mcp.claude import from_claude
+    from crow.extensions.mcp.claude_json import from_claude
 
     return from_claude(project, file)
 

@@ -21,7 +21,7 @@ from crow.extensions.mcp.events import (
     ElicitationResultContext,
 )
 from crow.extensions.mcp.failure import plain
-from crow.extensions.mcp.fields import Field, judge_of, kept, tidied
+from crow.extensions.mcp.form_fields import Field, judge_of, kept, tidied
 
 DECLINED: Answer = ("decline", None)
 CANCELLED: Answer = ("cancel", None)

@@ -159,7 +159,7 @@ class ShellHooks:
     async def catch_up(self, ctx: SessionContext, before: ShellHooks) -> None:
         """Tell the hooks that were not there ``before`` that the session has begun."""
         if self.files or before.files:
-            from crow.extensions.shell_hooks.sessions import begun_late
+            from crow.extensions.shell_hooks.session_events import begun_late
 
             await begun_late(self.handlers, before.handlers, ctx)
 

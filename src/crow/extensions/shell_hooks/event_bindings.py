@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from crow.extensions.shell_hooks.calls import after_call, batch_done, before_call, permission_asked
 from crow.extensions.shell_hooks.display import show_left, show_writing
 from crow.extensions.shell_hooks.event import KNOWN
 from crow.extensions.shell_hooks.project_events import (
@@ -16,8 +15,9 @@ from crow.extensions.shell_hooks.project_events import (
     worktree_unwanted,
     worktree_wanted,
 )
-from crow.extensions.shell_hooks.requests import before_request
-from crow.extensions.shell_hooks.sessions import (
+from crow.extensions.shell_hooks.prompt_events import broken, expanded, finished, prompted, replied
+from crow.extensions.shell_hooks.request_events import before_request
+from crow.extensions.shell_hooks.session_events import (
     compacted,
     compacting,
     elicitation_answered,
@@ -33,7 +33,12 @@ from crow.extensions.shell_hooks.sessions import (
     task_completed,
     task_created,
 )
-from crow.extensions.shell_hooks.turns import broken, expanded, finished, prompted, replied
+from crow.extensions.shell_hooks.tool_events import (
+    after_call,
+    batch_done,
+    before_call,
+    permission_asked,
+)
 
 Moment = Callable[..., Any]
 

@@ -18,7 +18,7 @@ from crow.llm.gemini.tools import declarations, name_for
 from crow.llm.gemini.traits import OF_SIGNATURES, REFUSALS, SYSTEM, UNSIGNED, signs
 from crow.llm.http import HttpModel, Options
 from crow.llm.http.assembly import Assembly
-from crow.llm.http.encoding import CACHE_BYTES, Encoder, encode_clean
+from crow.llm.http.encoding import Encoder, encode_clean
 from crow.llm.http.request_format import RequestFormat, said_in
 from crow.llm.models import UNKNOWN as NOTHING_KNOWN
 from crow.llm.models import ModelInfo, model_info
@@ -57,8 +57,7 @@ def Gemini(  # noqa: N802 - who makes one makes a model
 class GeminiWire:
     """generateContent as a `Wire`.
 
-    ``info`` is what is known of the model, ``limit`` the most tokens of an answer, ``cache`` about
-    how many bytes of what was encoded are remembered.
+    ``info`` is what is known of the model, ``limit`` the most tokens of an answer.
     """
 
     name = "Gemini"
@@ -69,12 +68,11 @@ class GeminiWire:
         limit: int | None = None,
         *,
         bearer: bool = False,
-        cache: int = CACHE_BYTES,
     ) -> None:
         self._info = info
         self._limit = limit
         self._bearer = bearer
-        self.encoder = Encoder(write, contents, cache)
+        self.encoder = Encoder(write, contents)
         self._names: dict[str, str] = {}
 
     def path(self, model: str) -> str:

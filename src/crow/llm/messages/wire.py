@@ -9,7 +9,7 @@ from crow.core.errors import ModelError
 from crow.core.messages import Message
 from crow.core.ports.llm import Request
 from crow.llm.http.assembly import Assembly
-from crow.llm.http.encoding import CACHE_BYTES, Encoder, Piece, encode_clean
+from crow.llm.http.encoding import Encoder, Piece, encode_clean
 from crow.llm.http.request_format import RequestFormat, said_in
 from crow.llm.messages.conversation import encode, items_of, mark_last, marked, system_of
 from crow.llm.messages.parameters import output_limit, parameters
@@ -30,10 +30,7 @@ BYTES = 2
 
 
 class MessagesWire:
-    """Anthropic's Messages as a `Wire`; about ``limit`` bytes of what was encoded are remembered.
-
-    See `AnthropicMessages` for the rest.
-    """
+    """Anthropic's Messages as a `Wire`; see `AnthropicMessages`."""
 
     name = "AnthropicMessages"
 
@@ -46,7 +43,6 @@ class MessagesWire:
         betas: Iterable[str] = (),
         cache_ttl: str | None = None,
         max_output_tokens: int | None = None,
-        limit: int = CACHE_BYTES,
     ) -> None:
         self._info = info
         self._bearer = bearer
@@ -56,7 +52,7 @@ class MessagesWire:
         self._max_output = max_output_tokens or output_limit(info)
         self._signs = "claude" in info.model.lower()
         self._reported: set[str] = set()
-        self.encoder = Encoder(self._piece, limit=limit)
+        self.encoder = Encoder(self._piece)
 
     def path(self, model: str) -> str:
         """What stands behind the base URL."""

@@ -13,7 +13,7 @@ from crow.core.messages import Message
 from crow.core.ports.llm import Request
 from crow.llm.http import HttpModel, Options
 from crow.llm.http.assembly import Assembly
-from crow.llm.http.encoding import CACHE_BYTES, Encoder, Piece, encode_clean
+from crow.llm.http.encoding import Encoder, Piece, encode_clean
 from crow.llm.http.request_format import RequestFormat, said_in
 from crow.llm.models import UNKNOWN, ModelInfo
 from crow.llm.responses.items import WIRE
@@ -79,7 +79,7 @@ def Responses(  # noqa: N802 - who makes one makes a model
 
 
 class ResponsesWire:
-    """Responses as a `Wire`; about ``limit`` bytes of what was encoded are remembered."""
+    """Responses as a `Wire`."""
 
     name = "Responses"
 
@@ -89,12 +89,11 @@ class ResponsesWire:
         role: Role = "developer",
         *,
         cache_key: bool = True,
-        limit: int = CACHE_BYTES,
     ) -> None:
         self._info = info
         self._role = role
         self._cache_key = cache_key
-        self.encoder = Encoder(self._piece, limit=limit)
+        self.encoder = Encoder(self._piece)
 
     def path(self, model: str) -> str:
         """What stands behind the base URL."""

@@ -10,7 +10,7 @@ from crow.extensions.shell_hooks.display import show_written
 from crow.extensions.shell_hooks.environment import DEEPEST, depth
 from crow.extensions.shell_hooks.joint_outcome import JointOutcome
 from crow.extensions.shell_hooks.payload import background_tasks, model_of
-from crow.extensions.shell_hooks.requests import after_response
+from crow.extensions.shell_hooks.request_events import after_response
 from crow.messages import text_of
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from crow.extensions.shell_hooks.project_events import (
     keep_variables,
     watch_files,
 )
+from crow.extensions.shell_hooks.prompt_events import entitle, refused
 from crow.extensions.shell_hooks.spill import capped
-from crow.extensions.shell_hooks.turns import entitle, refused
 from crow.keys import ENV_FILE, FIRST_PROMPT
 from crow.messages import text_of
 

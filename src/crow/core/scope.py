@@ -34,7 +34,7 @@ USED = attrgetter("used")
 
 
 class Scope:
-    """What hangs on an agent, or on one of its sessions alone; both say what its methods do.
+    """A scope of an agent, or of one of its sessions: what hangs there; both say what it does.
 
     A session's is made when it is first asked for. The nearest counts: a tool or a command of the
     session stands in the place of the agent's of that name, and so does an extension, with all that

@@ -1,4 +1,4 @@
-"""What every hook can reach: agent, session, its own state, the conversation, the user.
+"""The context of every hook: agent, session, its own state, the conversation, the user.
 
 A context is data and never goes stale: it resolves through the session whenever it is used.
 """
@@ -44,7 +44,7 @@ class Stopping:
 
 @dataclass(slots=True, eq=False, repr=False, init=False)
 class Context:
-    """What every hook can reach: agent, session, its own state, the user.
+    """The context of every hook: agent, session, its own state, the user.
 
     ``shapes`` says what the fields hold that a hook may assign; ``kept`` names the fields of which
     a hook gets a copy, because they can be changed in place.

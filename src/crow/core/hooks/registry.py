@@ -132,9 +132,7 @@ class HookRegistry(HookPoints):
     @property
     def points(self) -> dict[str, HookPoint[Any, Any]]:
         """Every point by its canonical name."""
-        return {
-            hook_point.point.name: hook_point for hook_point in map(self.__getitem__, self.names)
-        }
+        return {each.point.name: each for each in map(self.__getitem__, self.names)}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -241,11 +239,14 @@ class HookRegistry(HookPoints):
         Returns the one that hangs there already for a method that is known twice.
         """
         event = hook.asked
-        if event not in self._names and not self.knows(event) and event in self.announced():
+        try:
+            hook_point, when = self._lookup(event)
+        except HookError:
+            if event not in self.announced():
+                raise
             logger.info("%s waits for the extension %s", event, self.announced()[event])
             self._waiting.append(hook)
             return hook
-        hook_point, when = self._lookup(event)
         hook.hang(hook_point.point, when)
         for other in hook_point.entries:
             if other.function == hook.function and other.when in (hook.when, None):

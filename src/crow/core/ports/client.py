@@ -198,7 +198,7 @@ class NullClient:
 
 @frozen
 class Form:
-    """What a user is asked as a whole: several things at once, or to visit a page.
+    """A form for a user: several things that are asked at once, or a page to visit.
 
     ``schema`` is JSON Schema of an object whose properties are texts, numbers, booleans, choices
     (``enum``, or ``oneOf`` with titles) and arrays of choices, as MCP's elicitation has it. With a

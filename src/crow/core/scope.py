@@ -144,12 +144,6 @@ class Scope:
         outer = self.outer
         return self.extensions if outer is None else {**outer.all_extensions(), **self.extensions}
 
-    def add(
-        self, catalog: str, name: str, thing: Any, *, replace: bool = False
-    ) -> Callable[[], None]:
-        """Add a tool, a command, a mode or a section to what hangs here; returns the disposer."""
-        return getattr(self, catalog).add(name, thing, self.hooks.whose(), replace=replace)
-
     # extensions
 
     def use(

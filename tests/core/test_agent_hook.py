@@ -141,8 +141,11 @@ from typing import Any
 from crow import *  # pyright: ignore[reportWildcardImportFromLibrary]
 from crow.core.events import Event, StopReason
 from crow.core.messages import Content, Message, ToolSpec, Usage
-from crow.core.ports import Completion, Option, Tool
-from crow.core.session import Reply, Session
+from crow.core.ports.client import Option
+from crow.core.ports.llm import Completion
+from crow.core.ports.tool import Tool
+from crow.core.hooks.run_context import Reply
+from crow.core.session import Session
 from crow.core.tools import Call, Outcome, ToolResult
 """
 OVERRIDDEN = """

@@ -269,7 +269,7 @@ async def test_cancelling_ends_everything(bench: Any) -> None:
 
 SCRIPT = """
 import asyncio, sys
-from crow.core.ports import NullClient
+from crow.core.ports.client import NullClient
 from crow.tools.declarations import bash
 from crow.tools.process import Process
 

@@ -19,7 +19,7 @@ PROBE = """
 import asyncio, json, resource, sys
 from types import SimpleNamespace
 from crow.core.tools import ToolResult
-from crow.core.ports import NullClient
+from crow.core.ports.client import NullClient
 from crow.tools import builtin
 
 tools = {tool.name: tool for tool in builtin()}

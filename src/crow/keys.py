@@ -73,7 +73,7 @@ class PromptCache(Protocol):
 
 
 class Sandbox(Protocol):
-    """What commands run in, for whoever judges them and whoever tells of it."""
+    """The sandbox of commands, for whoever judges them and whoever tells of it."""
 
     @property
     def name(self) -> str:

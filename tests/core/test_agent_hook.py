@@ -143,6 +143,8 @@ from crow.core.events import Event, StopReason
 from crow.core.messages import Content, Message, ToolSpec, Usage
 from crow.core.ports.llm import Completion
 from crow.core.ports.client import Option
+from crow.core.ports.client import Option
+from crow.core.ports.llm import Completion
 from crow.core.ports.tool import Tool
 from crow.core.hooks.run_context import Reply
 from crow.core.session import Session

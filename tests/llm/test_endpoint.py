@@ -187,7 +187,7 @@ def test_a_model_survives_its_event_loop_and_leaves_nothing_open(tmp_path: Any):
     script.write_text(
         "import asyncio, gc\n"
         "from crow.core.messages import user\n"
-        "from crow.core.ports import Request\n"
+        "from crow.core.ports.llm import Request\n"
         "from crow.llm import ChatCompletions\n"
         "from crow.testing import Endpoint\n"
         "from crow.testing.endpoint import answer\n"

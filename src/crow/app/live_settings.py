@@ -23,6 +23,7 @@ from crow.core.hooks.contexts import CommandContext, SessionContext, ToolContext
 from crow.core.hooks.discovery import hook
 from crow.core.hooks.registry import FIRST
 from crow.core.hooks.run_context import RunContext
+from crow.core.ports.client import Opening
 from crow.core.session import Session
 from crow.core.verdicts import Answer, Deny
 from crow.project.files import stamp
@@ -280,16 +281,15 @@ class LiveSettings:
         """Ask about a project that wants something, where somebody can be asked."""
         if not self._will_ask(ctx, held):
             return
-        ready: Callable[[], Awaitable[None]] | None = getattr(ctx.client, "ready", None)
-        if ready is not None:
-            ctx.session.spawn(self._ask_when(ready, ctx, held))
+        if isinstance(ctx.client, Opening):
+            ctx.session.spawn(self._ask_when(ctx.client.ready, ctx, held))
         else:
             await self.ask(ctx, held)
 
     def _will_ask(self, ctx: SessionContext, held: SessionSettings) -> bool:
         if not wanted_of(held.settings) or is_refused(held.project):
             return False
-        return self.asks or hasattr(ctx.client, "ready")
+        return self.asks or isinstance(ctx.client, Opening)
 
     async def _ask_when(
         self, ready: Callable[[], Awaitable[None]], ctx: SessionContext, held: SessionSettings

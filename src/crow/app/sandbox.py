@@ -51,7 +51,7 @@ def sandbox_of(settings: Settings, env: Mapping[str, str] = os.environ) -> Sandb
 
 @frozen
 class _Said:
-    """What the files say, entry by entry."""
+    """The entries of the files, one by one."""
 
     settings: Settings
 

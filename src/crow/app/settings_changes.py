@@ -1,4 +1,4 @@
-"""What changed files of settings say, as far as hooks let it hold."""
+"""Changes of settings files, as far as hooks let them hold."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from crow.core.hooks.run_context import Reply, RunContext
 from crow.core.host import Host
 from crow.core.messages import Content, ToolSpec, prompt_of
 from crow.core.ports.client import Client, NullClient
-from crow.core.ports.llm import LLM, Request, model_named
+from crow.core.ports.llm import LLM, KeyUser, Request, model_named
 from crow.core.ports.tool import SlashCommand, Tool
 from crow.core.prompt import answered, queued, run_prompt
 from crow.core.scope import Scope
@@ -103,7 +103,7 @@ class Agent(Host):
         from crow.core.secrets import longest_first, values_of
 
         values = {*values_of(self.withheld), *self.known_secrets}
-        values |= {*getattr(self._llm, "secrets", ())}
+        values |= {*self._llm.secrets} if isinstance(self._llm, KeyUser) else set()
         return longest_first(values | {*self.parent.secrets} if self.parent else values)
 
     def scrubbed(self, said: Said) -> Said:

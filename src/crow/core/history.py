@@ -357,7 +357,7 @@ def sendable(messages: History) -> list[Message]:
 
 
 class Inbox(OwnList[Message]):
-    """What waits to be said: everybody may add to it, the loop takes from it.
+    """The messages that wait to be said: everybody may add some, the loop takes them.
 
     ``by_hooks`` is what hooks have put in: with that alone nobody keeps a run going for ever.
     """

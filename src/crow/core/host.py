@@ -61,18 +61,22 @@ class Host:
         """Let the model call a tool; returns the disposer."""
         if not hasattr(tool, "parameters"):
             raise ExtensionError(f"{tool!r} is no tool: decorate the function with @tool")
-        return self.scope.add("tools", tool.name, tool, replace=replace)
+        scope = self.scope
+        return scope.tools.add(tool.name, tool, scope.hooks.whose(), replace=replace)
 
     def add_command(self, command: SlashCommand, *, replace: bool = False) -> Callable[[], None]:
         """Offer a slash command; returns the disposer."""
         if not callable(getattr(command, "run", None)):
             raise ExtensionError(f"{command!r} is no command: it has no 'run'")
-        return self.scope.add("commands", command.name, command, replace=replace)
+        scope = self.scope
+        return scope.commands.add(command.name, command, scope.hooks.whose(), replace=replace)
 
     def add_mode(self, mode: Mode, *, replace: bool = False) -> Callable[[], None]:
         """Offer a mode; returns the disposer."""
-        return self.scope.add("modes", mode.id, mode, replace=replace)
+        scope = self.scope
+        return scope.modes.add(mode.id, mode, scope.hooks.whose(), replace=replace)
 
     def add_section(self, section: PromptSection, *, replace: bool = False) -> Callable[[], None]:
         """Add a part to the system prompt; returns the disposer."""
-        return self.scope.add("sections", section.name, section, replace=replace)
+        scope = self.scope
+        return scope.sections.add(section.name, section, scope.hooks.whose(), replace=replace)

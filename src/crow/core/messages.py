@@ -135,7 +135,7 @@ class Usage(TypedDict, total=False):
 
 
 class TokenCount(TypedDict):
-    """How full the model's window is, anchored on what the provider reported.
+    """The tokens in the model's window, anchored on what the provider reported.
 
     ``total_tokens`` is what the next request will have, about: the reported tokens plus a
     quarter of the characters since. ``fraction`` of the window is None where that is unknown.

@@ -34,7 +34,7 @@ USED = attrgetter("used")
 
 
 class Scope:
-    """What hangs on an agent, or on one of its sessions alone; both say what its methods do.
+    """A scope of an agent, or of one of its sessions: what hangs there; both say what it does.
 
     A session's is made when it is first asked for. The nearest counts: a tool or a command of the
     session stands in the place of the agent's of that name, and so does an extension, with all that
@@ -143,12 +143,6 @@ class Scope:
         """The extensions that count here by name, the nearest of each."""
         outer = self.outer
         return self.extensions if outer is None else {**outer.all_extensions(), **self.extensions}
-
-    def add(
-        self, catalog: str, name: str, thing: Any, *, replace: bool = False
-    ) -> Callable[[], None]:
-        """Add a tool, a command, a mode or a section to what hangs here; returns the disposer."""
-        return getattr(self, catalog).add(name, thing, self.hooks.whose(), replace=replace)
 
     # extensions
 

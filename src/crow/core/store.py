@@ -77,7 +77,7 @@ class SessionInfo:
 
 
 class Store(Protocol):
-    """Where sessions outlive their process.
+    """A place where sessions outlive their process.
 
     One more member is used where an object has it: ``attachments``, what extensions keep beside
     sessions for all machines that share the store; None where no others do.

@@ -20,7 +20,7 @@ from crow.core.hooks.outcome import tell
 from crow.core.hooks.run_context import RunContext
 from crow.core.hooks.wraps import CUT_OFF
 from crow.core.messages import Message, tool_answer
-from crow.core.ports.client import PermissionRequest
+from crow.core.ports.client import PermissionRequest, is_attended
 from crow.core.support.frozen import kept, thawed
 from crow.core.tools import Call, Outcome, ToolResult
 from crow.core.trace import USER, Record
@@ -170,7 +170,7 @@ async def ask_user(call: ToolContext, ruling: Ruling, ask: Ask) -> Ruling:
         return Ruling(decided.verdict, answer)
     if ruling.closed is not None:
         return Ruling(Deny(ruling.closed.reason), answer)
-    if getattr(call.client, "answers", True) and not await _shall_answer(call):
+    if is_attended(call.client) and not await _shall_answer(call):
         return NO_RULING
     return Ruling(await _answer(call, ask), answer)
 

@@ -125,7 +125,7 @@ LABEL = r"(?s)<(?P<tag>[a-z]+-data)(?: [^<>\n]*)?>\n?(?P<inner>.*?)\n?</(?P=tag)
 
 @frozen
 class ToolResult:
-    """What a tool call gives: ``content`` for the model, the rest for people and hooks.
+    """The result of a tool call: ``content`` for the model, the rest for people and hooks.
 
     ``data`` is the structured output that hooks see as ``tool_response`` (JSON).
     ``terminal`` is the id of a client's terminal that shows the command.

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from crow.core.events import Event, Notice, Severity
-from crow.core.ports.client import Client, OptionKind, Question
+from crow.core.ports.client import LEFT, Client, FormClient, OptionKind, PageClient, Question
 from crow.core.session import Session
 from crow.core.support.clock import Clock, standing
 from crow.core.verdicts import Ask, Deny, Ruling
@@ -89,19 +89,17 @@ class UI:
 
     async def fill_in(self, form: Form) -> Filled | None:
         """A form as a whole; None where the client shows none like it: ask for each part then."""
-        ctx, show = self._ctx, getattr(self._ctx.client, "fill_in", None)
-        if show is None:
+        ctx, client = self._ctx, self._ctx.client
+        if not isinstance(client, FormClient):
             return None
-        from crow.core.ports.client import LEFT
-
         asked = self._of_call(form)
-        return await self._wait(partial(show, ctx.session.id, asked), form.text, LEFT)
+        return await self._wait(partial(client.fill_in, ctx.session.id, asked), form.text, LEFT)
 
     async def complete(self, page_id: str) -> None:
         """Tell whoever shows a page that what was to be done there is done."""
-        tell = getattr(self._ctx.client, "complete", None)
-        if tell is not None:
-            await tell(self._ctx.session.id, page_id)
+        client = self._ctx.client
+        if isinstance(client, PageClient):
+            await client.complete(self._ctx.session.id, page_id)
 
     async def notify(self, text: str, *, severity: Severity = "info") -> None:
         """Tell the user something; never part of the conversation."""

@@ -21,7 +21,7 @@ class FleetError(CrowError):
 
 @frozen
 class Workspace:
-    """Where a session works: a ``folder`` as it is, or a working tree of a ``git`` repository.
+    """The place where a session works: a ``folder``, or a working tree of a ``git`` repository.
 
     ``git`` is a path or an address, ``ref`` what the tree begins with; ``push`` brings what the
     session has committed or changed to the branch ``crow/ID`` of that repository. Commands run in a

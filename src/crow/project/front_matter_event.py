@@ -18,7 +18,7 @@ FRONT_MATTER = Point(
 
 
 class FrontMatterContext(Context):
-    """What a file's front matter says holds in a session from now on.
+    """The front matter of a file, which holds in a session from now on.
 
     ``skill`` is the name of the skill that was loaded, empty where the file defines an agent that
     begins. ``trusted`` is False for a file of a project that the user has not trusted as it is now:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 class OutputFolder:
-    """What is kept of one session's long outputs, each in a file that only its owner can read.
+    """The long outputs of one session, each in a file that only its owner can read.
 
     It is in the user's cache, unless there is a ``directory`` for such folders.
     """

@@ -75,7 +75,7 @@ class HookSettings:
 
 @frozen
 class SandboxSettings:
-    """What holds of the sandbox; paths are absolute.
+    """The settings of the sandbox that hold; paths are absolute.
 
     ``required`` refuses to run commands bare. ``unasked`` says whether commands that stay inside
     need no question, None where nobody has said so; ``escapes`` that the model may ask to run one
@@ -107,7 +107,7 @@ class SandboxSettings:
 
 @frozen
 class ServerPolicy:
-    """Which MCP servers may be used: entries as in Claude Code's settings.
+    """The MCP servers that may be used: entries as in Claude Code's settings.
 
     Each has a ``serverName``, a ``serverCommand`` or a ``serverUrl``. ``allowed`` is None where
     nothing bounds them; ``only_plugins`` lets nobody bring some but plugins and the administrator.
@@ -150,7 +150,7 @@ def nothing(project: Path) -> Sequence[Path]:
 
 @frozen
 class ProjectSettings:
-    """What holds in a project, for an extension with a class method ``options_from``.
+    """The settings of a project, for an extension with a class method ``options_from``.
 
     ``options_from(settings, own)`` returns the options that it is made with; ``own`` is its table.
     ``project`` is a directory, ``plugins`` are those in use and ``mcp_servers`` the settings' and

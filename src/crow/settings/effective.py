@@ -1,4 +1,4 @@
-"""What counts of all settings files together, as one typed object: who may switch what off."""
+"""The settings of all files together, as one typed object: who may switch what off."""
 
 from __future__ import annotations
 

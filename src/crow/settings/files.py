@@ -45,7 +45,7 @@ def of_machine() -> tuple[Path, Path]:
 
 @mutable
 class Memory:
-    """What files said when they could be read last, and what stands in for some of them.
+    """The files as they could be read last, and what stands in for some of them.
 
     ``stamps`` are of the moment before a file was read. ``held`` is for files whose change was
     refused: what they said before, None for nothing.

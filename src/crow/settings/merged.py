@@ -62,7 +62,7 @@ class Layer(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class MergedSettings:
-    """What has been read so far, weakest first."""
+    """The settings that have been read so far, weakest first."""
 
     values: Table = field(default_factory=Table)
     origins: dict[str, Source] = field(default_factory=dict[str, Source])

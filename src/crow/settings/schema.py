@@ -34,7 +34,7 @@ OTHERS = frozenset({"hooks"})
 
 
 class Dropped:
-    """What is left of a value that does not fit."""
+    """The rest of a value that does not fit."""
 
 
 DROPPED: Final = Dropped()

@@ -24,7 +24,7 @@ class SettingsReader(Protocol):
 
 @frozen
 class Settings:
-    """What all settings files and the command line's options say together.
+    """The settings of all files and of the command line's options together.
 
     ``claude_model`` is the one of ``.claude``, for where nobody names another. ``effort_level`` is
     for models that are known to think, ``fallback_model`` are those to ask where the first one

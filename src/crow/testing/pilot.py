@@ -384,7 +384,7 @@ def _refuse(problems: Iterable[str]) -> None:
 
 def _is_prompt(task: asyncio.Task[Any]) -> bool:
     """True for a prompt that a hook has queued, and for what follows one."""
-    return task.get_name() == "after_run" or _works_as(task, "_queued")
+    return task.get_name() == "after_run" or _works_as(task, "queued")
 
 
 def _works_as(task: asyncio.Task[Any], name: str) -> bool:

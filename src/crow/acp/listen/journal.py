@@ -18,7 +18,7 @@ Told = tuple[str, Event]
 
 @frozen
 class Cursor:
-    """Where a client is in what happens in a session.
+    """The place of a client in what happens in a session.
 
     It knows all that stands before the position ``since`` of the journal. The run that was on
     then began at ``began``, when the history of that ``segment`` had ``count`` messages.

@@ -26,7 +26,7 @@ class OutsideError(Exception):
 
 
 class Fence:
-    """Where the demonstration may reach: ``project`` and ``tmp``, which stands for ``/tmp``."""
+    """The fence of the demonstration: ``project`` and ``tmp``, which stands for ``/tmp``."""
 
     def __init__(self, project: Path, tmp: Path) -> None:
         self.project = Path(os.path.realpath(project))

@@ -1,1 +1,1 @@
-"""How hooks are hung, called and heard; what they see."""
+"""Hooks: hung, called and heard; the contexts that they see."""

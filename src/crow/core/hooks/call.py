@@ -34,7 +34,7 @@ WAITED = (
 
 
 class Around(Protocol):
-    """What a wrap goes around; ``driven`` is the answer of one that is a generator.
+    """A layer that a wrap is called in; ``driven`` is the answer of one that is a generator.
 
     ``leaves`` says that what a hook answers is what it goes around, and that it is done itself.
     """

@@ -1,4 +1,4 @@
-"""What a wrap gets from ``call_next``: one way through what it goes around."""
+"""The ``call_next`` of a wrap, and the attempt that it gives: one way through what is wrapped."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Attempt(Coroutine[Any, Any, T_co]):
 
 
 class InPieces(Protocol):
-    """What asks the model and gives the answer piece by piece, the reply last."""
+    """A source of an answer piece by piece, the reply last."""
 
     def pieces(self, new: dict[str, Any] | None) -> AsyncGenerator[Delta | Completion, None]: ...
 
@@ -77,7 +77,7 @@ class RequestAttempt(Attempt[Completion], AsyncIterable[Delta | Completion]):
 
 
 class Next(Protocol):
-    """What a wrap goes around; each call is an attempt of its own."""
+    """The ``call_next`` of a wrap; each call is an attempt of its own."""
 
     def __call__(self) -> Attempt[Any]:
         """Go on."""

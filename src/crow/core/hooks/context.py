@@ -1,4 +1,4 @@
-"""What every hook can reach: agent, session, its own state, the conversation, the user.
+"""The context of every hook: agent, session, its own state, the conversation, the user.
 
 A context is data and never goes stale: it resolves through the session whenever it is used.
 """
@@ -19,7 +19,7 @@ from crow.core.errors import HookError, ModelError
 from crow.core.events import Event, StopReason
 from crow.core.messages import Message, TokenCount, add_usage, context_block, text_of
 from crow.core.ports.client import Client
-from crow.core.ports.llm import Completion, Request
+from crow.core.ports.llm import Completion, PurposeModels, Request
 from crow.core.session import Session
 from crow.core.support.clock import Clock
 from crow.core.support.frozen import frozen
@@ -44,7 +44,7 @@ class Stopping:
 
 @dataclass(slots=True, eq=False, repr=False, init=False)
 class Context:
-    """What every hook can reach: agent, session, its own state, the user.
+    """The context of every hook: agent, session, its own state, the user.
 
     ``shapes`` says what the fields hold that a hook may assign; ``kept`` names the fields of which
     a hook gets a copy, because they can be changed in place.
@@ -204,8 +204,9 @@ class Context:
         It is the name for `Request.model`: the one that the settings' ``purposes`` have for this
         word, which may be an extension's own, else that of the conversation.
         """
-        chosen: Mapping[str, str] = getattr(self.agent.llm, "purposes", {})
-        return chosen.get(purpose) or self._own_model
+        llm = self.agent.llm
+        chosen = llm.purposes.get(purpose) if isinstance(llm, PurposeModels) else None
+        return chosen or self._own_model
 
     @property
     def _own_model(self) -> str | None:

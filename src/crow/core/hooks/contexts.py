@@ -1,4 +1,4 @@
-"""What hooks see of each moment: a session, a prompt, a request, a tool call. All of it is data.
+"""The contexts of the moments: a session, a request, a tool call, an error. All of it is data.
 
 What the loop does with a request is in `crow.core.turn`, with a call in `crow.core.tool_call`.
 """

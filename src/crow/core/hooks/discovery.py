@@ -1,4 +1,4 @@
-"""What an object brings: its methods that are named like events, or marked as hooks."""
+"""Discovery of the hooks in an object: methods named like events, or marked as hooks."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ RANK = attrgetter("judge", "order", "place")
 
 
 class Edits:
-    """How often something of what hangs on an agent, and on what belongs to it, has changed."""
+    """A counter of the changes of what hangs on an agent, and on what belongs to it."""
 
     __slots__ = ("count",)
 

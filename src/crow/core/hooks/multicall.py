@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from sys import getrefcount
+from sys import getrefcount as refs
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from crow.core.hooks.call import begin_hook, is_unfinished, task_of
 from crow.core.hooks.context import Context
@@ -14,11 +14,15 @@ from crow.core.hooks.contexts import ToolContext
 from crow.core.hooks.hook import Hook
 from crow.core.hooks.hook_point import HookPoint, Line, behind
 from crow.core.hooks.outcome import Ran, tell
-from crow.core.hooks.proxy import SETTLED, given, is_as_it_was
+from crow.core.hooks.proxy import SETTLED, given, is_as_it_was, put
 from crow.core.support.tasks import DOING, variables
 from crow.core.trace import record_of
 
 C = TypeVar("C", bound=Context)
+
+Calls: TypeAlias = Iterator[tuple[Hook, C, "Ran | None"]]
+Keep: TypeAlias = Callable[[Any], None]
+Told: TypeAlias = "set[object] | None"
 
 new: Callable[[type[Any]], Any] = object.__new__
 
@@ -41,109 +45,97 @@ def calls(
     unseen = is_alone and point.hooks is hooks and not (point.watchers or hooks.watchers)
     watchers = () if unseen else hooks.watching(session, point.point.name)
     keep = partial(_tell_of, ctx, watchers) if watchers else session.trace.add
-    return _calls(point, line, ctx, keep, judge, told)
+    return _calls(point, line, ctx, keep, told, (), judge)
 
 
 def _calls(  # noqa: C901 - in one place, for every step costs each hook of everybody
-    point: HookPoint[C, Any],
-    line: Line,
-    ctx: C,
-    keep: Callable[[Any], None],
-    judge: bool,
-    told: set[object] | None,
-) -> Iterator[tuple[Hook, C, Ran | None]]:
-    """Hooks that leave nothing behind share a view, one after another.
-
-    Whoever has kept it, or begun something that goes on in its name, has it for himself.
-    """
+    point: HookPoint[C, Any], line: Line, ctx: C, keep: Keep, told: Told, past: Line, judge: bool
+) -> Calls[C]:
+    """Call hooks; those that leave nothing behind share a view, until somebody has kept it."""
     session: Any = ctx.session
     edits, waits, doing = point.hooks.edits, point.hooks.waits, DOING.get()
     call_id = ctx.call.id if isinstance(ctx, ToolContext) else None
-    cls, put_base, put_role, put_ended = point.view(ctx)
-    task = task_of(ctx.run)
-    cancelling, view, shared = task.cancelling, None, None
-    past: Line = ()
-    holders = copies = 0
-    known, cancelled, now = edits.count, cancelling(), perf_counter()
-    while line:
-        for hook in line:
-            if hook.judge is not judge or not (hook.always or hook.concerns(ctx)):
-                continue
-            if told is not None and _was_told(hook, told):
-                continue
-            ran, is_whole = None, session.messages.before is None
-            if view is None or not (hook.plain and is_whole):
-                if view is not None:
-                    put_ended(view, SETTLED)
-                    DOING.set(doing)
-                view = new(cls)
-                put_base(view, ctx)
-                if hook.plain and is_whole:
-                    DOING.set(view)
-                    if len(line) > 1:
-                        shared = variables()
-                        holders, copies = getrefcount(view), getrefcount(shared)
-            put_role(view, hook.role)
-            if now > waits.stale:
-                waits.look(now)
+    cls, put_base, put_role, _ = point.view(ctx)
+    task, view, shared, hook, holders, copies = task_of(ctx.run), None, None, None, 0, 0
+    cancelled, known, now = (cancelling := task.cancelling)(), edits.count, perf_counter()
+    for hook in line:
+        if hook.judge is not judge or not (hook.always or hook.concerns(ctx)):
+            continue
+        if told is not None and _was_told(hook, told):
+            continue
+        ran, is_over, is_whole = None, False, session.messages.before is None
+        if view is None or not (hook.plain and is_whole):
+            if view is not None:
+                _take_back(view, doing)
+            view = new(cls)
+            put_base(view, ctx)
             if hook.plain and is_whole:
-                answer = error = None
-                try:
-                    answer = hook.call(view)
-                except BaseException as raised:  # noqa: BLE001 - a hook may raise even SystemExit
-                    error = raised
-                began, now, own = now, perf_counter(), given(view)
-                if (
-                    answer is None
-                    and error is None
-                    and now - began < hook.patience
-                    and (own is None or is_as_it_was(view))
-                    and session.messages.before is None
-                    and cancelling() == cancelled
-                ):
-                    hook.failures = 0
-                    keep((hook.role, now - began, call_id))
-                    if (
-                        own is not None
-                        or getrefcount(view) != holders
-                        or getrefcount(shared) != copies
-                    ):
-                        put_ended(view, SETTLED)
-                        DOING.set(doing)
-                        view = None
-                    if edits.count != known:
-                        break
-                    continue
-                ran = Ran(began, None)
-                ran.answer, ran.error, ran.seconds = answer, error, now - began
-                ran.has_cancelled = cancelling() > cancelled
-                ran.unfinished = is_unfinished(hook, session, ran)
+                DOING.set(view)
+                if len(line) > 1:
+                    shared = variables()
+                    holders, copies = refs(view), refs(shared)
+        put_role(view, hook.role)
+        if now > waits.stale:
+            waits.look(now)
+        if hook.plain and is_whole:
+            answer = error = None
+            try:
+                answer = hook.call(view)
+            except BaseException as raised:  # noqa: BLE001 - a hook may raise even SystemExit
+                error = raised
+            began, now, own = now, perf_counter(), given(view)
+            is_over = answer is None and error is None and now - began < hook.patience
+            is_over = is_over and session.messages.before is None and cancelling() == cancelled
+            if is_over and (own is None or is_as_it_was(view)):
+                hook.failures = 0
+                keep((hook.role, now - began, call_id))
+                if own is not None or refs(view) != holders or refs(shared) != copies:
+                    view = _take_back(view, doing)
+            else:
+                ran, is_over = Ran(began, None), False
+                _look_at(hook, session, ran, now, answer, error, cancelling() > cancelled)
                 DOING.set(doing)
-            elif hook.eager and is_whole:
-                ran = begin_hook(hook, view, task)
-                if (
-                    ran.answer is None
-                    and not (ran.unfinished or ran.values)
-                    and (given(view) is None or is_as_it_was(view))
-                ):
-                    put_ended(view, SETTLED)
-                    hook.failures, view = 0, None
-                    keep((hook.role, ran.seconds, call_id))
-                    cancelled, now = cancelling(), perf_counter()
-                    if edits.count != known:
-                        break
-                    continue
-            yield hook, view, ran
+        elif hook.eager and is_whole:
+            ran = begin_hook(hook, view, task)
+            view = _go_on_without(hook, view, ran, keep, call_id)
+        if not is_over:
+            if view is not None:
+                yield hook, view, ran
             cancelled, now, view = cancelling(), perf_counter(), None
-            if edits.count != known:
-                break
-        else:
+        if edits.count != known:
             break
+    _take_back(view, doing)
+    if edits.count != known and hook is not None:
         past = *past, *line[: line.index(hook) + 1]
-        known, line = edits.count, behind(past, point.line(session))
+        yield from _calls(point, behind(past, point.line(session)), ctx, keep, told, past, judge)
+
+
+def _take_back(view: Any, doing: Any) -> None:
+    """Let a view, if there is one, count for nothing any more, and go on with what was done."""
     if view is not None:
-        put_ended(view, SETTLED)
+        put(view, "ended", SETTLED)
     DOING.set(doing)
+
+
+def _look_at(
+    hook: Hook, session: Any, ran: Ran, now: float, answer: Any, error: Any, has_cancelled: bool
+) -> None:
+    """Note what a hook has left behind that was called there and then."""
+    ran.answer, ran.error, ran.has_cancelled = answer, error, has_cancelled
+    ran.seconds = now - ran.began
+    ran.unfinished = is_unfinished(hook, session, ran)
+
+
+def _go_on_without(hook: Hook, view: Any, ran: Ran, keep: Keep, call_id: str | None) -> Any:
+    """None for a hook that was over at once and has changed nothing, else its view."""
+    if ran.answer is not None or ran.unfinished or ran.values:
+        return view
+    if given(view) is not None and not is_as_it_was(view):
+        return view
+    put(view, "ended", SETTLED)
+    hook.failures = 0
+    keep((hook.role, ran.seconds, call_id))
+    return None
 
 
 def _was_told(hook: Hook, told: set[object]) -> bool:

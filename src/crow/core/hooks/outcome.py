@@ -1,4 +1,4 @@
-"""What came of a hook's run, and who is told: the trace, the log, ``on_error``, the user."""
+"""The outcome of a hook's run, and who is told: the trace, the log, ``on_error``, the user."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NOTHING_MORE: Mapping[str, Any] = MappingProxyType({})
 
 
 class Ran:
-    """How one run of a hook ended; ``values`` is what the trace is to keep of it.
+    """The outcome of one run of a hook; ``values`` is what the trace is to keep of it.
 
     ``touched`` is the history before somebody changed it, as it was when the hook was called.
     ``unfinished`` says that there is more to do than to take its answer: to wait for that, or to

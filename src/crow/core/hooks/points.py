@@ -200,7 +200,7 @@ def event(
 
 
 class Untouched(dict[str, None]):
-    """What a method of `AgentHook` answers that nobody has overridden: nothing, awaited or not.
+    """The answer of a method of `AgentHook` that nobody has overridden: nothing, awaited or not.
 
     Awaited it is the value that a fold hands on, where the method was called with that.
     """

@@ -55,7 +55,7 @@ put = cast("Callable[[object, str, object], None]", object.__setattr__)
 
 
 class View:
-    """What is special about a view; `lend` mixes it with the context's own class.
+    """A view of a context; `lend` mixes this with the context's own class.
 
     ``_role`` says whose it is, at which moment, and what may be changed. ``_given`` holds, by name,
     what the hook was given or has assigned, and what that was before; None while that is nothing.

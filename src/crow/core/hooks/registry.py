@@ -133,9 +133,7 @@ class HookRegistry(HookPoints):
     @property
     def points(self) -> dict[str, HookPoint[Any, Any]]:
         """Every point by its canonical name."""
-        return {
-            hook_point.point.name: hook_point for hook_point in map(self.__getitem__, self.names)
-        }
+        return {each.point.name: each for each in map(self.__getitem__, self.names)}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -238,11 +236,14 @@ class HookRegistry(HookPoints):
         Returns the one that hangs there already for a method that is known twice.
         """
         event = hook.asked
-        if event not in self._names and not self.knows(event) and event in self.announced():
+        try:
+            point, when = self._names.get(event) or self._agents(event)
+        except HookError:
+            if event not in self.announced():
+                raise
             logger.info("%s waits for the extension %s", event, self.announced()[event])
             self._waiting.append(hook)
             return hook
-        point, when = self._names.get(event) or self._agents(event)
         hook_point = self._points.get(point.name)
         if hook_point is None:
             hook_point = self._make(point)

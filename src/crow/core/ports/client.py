@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from crow.core.events import Event
 from crow.core.support.frozen import frozen
@@ -198,7 +198,7 @@ class NullClient:
 
 @frozen
 class Form:
-    """What a user is asked as a whole: several things at once, or to visit a page.
+    """A form for a user: several things that are asked at once, or a page to visit.
 
     ``schema`` is JSON Schema of an object whose properties are texts, numbers, booleans, choices
     (``enum``, or ``oneOf`` with titles) and arrays of choices, as MCP's elicitation has it. With a
@@ -227,3 +227,45 @@ class Filled:
 
 LEFT = Filled("cancel")
 """Nobody has answered."""
+
+
+@runtime_checkable
+class FormClient(Protocol):
+    """A client that shows forms."""
+
+    async def fill_in(self, session_id: str, form: Form) -> Filled | None:
+        """Ask the user; None where none like it is shown."""
+        ...
+
+
+@runtime_checkable
+class PageClient(Protocol):
+    """A client that knows of pages which its user was shown."""
+
+    async def complete(self, session_id: str, page_id: str) -> None:
+        """Know that the user is done with one."""
+        ...
+
+
+@runtime_checkable
+class Answering(Protocol):
+    """A client that says whether anybody is there to answer."""
+
+    @property
+    def answers(self) -> bool:
+        """False where nobody is."""
+        ...
+
+
+@runtime_checkable
+class Opening(Protocol):
+    """A client that learns of a session after it was opened."""
+
+    async def ready(self) -> None:
+        """Wait until it knows the session, and questions can be asked."""
+        ...
+
+
+def is_attended(client: Client) -> bool:
+    """True where somebody may be there to answer."""
+    return client.answers if isinstance(client, Answering) else True

@@ -6,7 +6,7 @@ Whoever has the methods fits; nothing is inherited. What it may have are protoco
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping
 from dataclasses import field
 from typing import Any, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
@@ -136,6 +136,26 @@ class KeyHolder(Protocol):
 
     async def forget(self) -> None:
         """Look for keys anew: they have changed."""
+        ...
+
+
+@runtime_checkable
+class PurposeModels(Protocol):
+    """A model that knows others for what is asked beside a conversation."""
+
+    @property
+    def purposes(self) -> Mapping[str, str]:
+        """Their names, by a word for what is asked, such as ``summary``."""
+        ...
+
+
+@runtime_checkable
+class KeyUser(Protocol):
+    """A model that uses keys."""
+
+    @property
+    def secrets(self) -> Collection[str]:
+        """The keys that it has used, which no output shows."""
         ...
 
 

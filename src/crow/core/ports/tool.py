@@ -12,7 +12,7 @@ from crow.core.tools import Call, ToolKind, ToolResult
 
 
 class Launch(Protocol):
-    """How a program is started, in the place of how it was meant to be."""
+    """The way in which a program is started, in the place of the one that was meant."""
 
     @property
     def argv(self) -> Sequence[str]:
@@ -71,7 +71,7 @@ class Launcher(Protocol):
 
 
 class ToolEnvironment(Protocol):
-    """What a running tool has at hand; a `ToolContext` is one.
+    """The surroundings of a running tool; a `ToolContext` is one.
 
     ``cwd`` is the session's directory (absolute), ``state`` is JSON kept with the session,
     ``cache`` is memory of the session that is not stored.

@@ -197,7 +197,7 @@ SCHEDULED = "/proc/thread-self/schedstat"
 
 
 class _Garbage:
-    """How many seconds this process has collected garbage: whoever allocates next pays for all."""
+    """The seconds for which this process collected garbage: who allocates next pays for all."""
 
     def __init__(self) -> None:
         self.seconds = 0.0

@@ -30,7 +30,7 @@ SPOKEN = 32 * 1024
 
 @frozen
 class AuthoringOptions:
-    """What settings say of it."""
+    """The settings of the extension."""
 
     always: bool = False
     """Tell the model of the skill in every session, whatever the prompts are about."""

@@ -86,7 +86,7 @@ OFFERED: Key[Offered] = Key(NAME)
 
 @frozen
 class DeferredToolsOptions:
-    """What settings say of tools that are not in the list."""
+    """The settings of tools that are not in the list."""
 
     search_above: Annotated[float | None, Arg(minimum=0)] = None
     """Tokens of the definitions of MCP tools above which `ToolSearch` finds them: a tenth of the

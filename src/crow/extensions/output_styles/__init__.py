@@ -33,7 +33,7 @@ USER_FOLDERS = tuple(f"~/{folder}" for folder in FOLDERS)
 
 @frozen
 class OutputStylesOptions:
-    """What settings say of output styles."""
+    """The settings of output styles."""
 
     style: str = DEFAULT
     """The one to begin with, by name: `outputStyle` says the same."""

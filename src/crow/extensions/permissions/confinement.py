@@ -28,7 +28,7 @@ PROTECTED = "the sandbox would not let it, so it runs outside once it is allowed
 
 @frozen
 class Confinement:
-    """What commands run in. The fields are those of a `crow.keys.Sandbox`.
+    """The sandbox that commands run in. The fields are those of a `crow.keys.Sandbox`.
 
     ``escapes`` says that a call may ask to run outside.
     """

@@ -50,7 +50,7 @@ KEPT: dict[str, Behaviour] = {"allow_always": "allow", "reject_always": "deny"}
 
 @frozen
 class PermissionsOptions:
-    """What settings say of the judge, beside `permissions`."""
+    """The settings of the judge, beside `permissions`."""
 
     quiet: Sequence[str] = ()
     """Further tools that need no question."""

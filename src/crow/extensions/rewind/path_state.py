@@ -20,7 +20,7 @@ TICK = 20_000_000
 
 @frozen
 class PathState:
-    """What is at a path. ``mark`` is a file's hash, empty where it was not kept, or a link's text.
+    """The state of a path. ``mark`` is a file's hash, empty where none is kept, or a link's text.
 
     ``unknown`` is for what a call that was cut off may have left.
     """

@@ -113,7 +113,7 @@ def families(policy: Policy) -> tuple[int, ...]:
 
 
 class _Descriptors:
-    """What bwrap reads while it starts, closed with the stack."""
+    """The descriptors that bwrap reads while it starts, closed with the stack."""
 
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack

@@ -48,7 +48,7 @@ _HELD_READING = frozenset({"attributes", "protected", "masked"})
 
 
 class Landlock:
-    """Where the kernel has it (Linux 5.13), better with 6.12."""
+    """The kernel's own sandbox (Linux 5.13), better with 6.12."""
 
     name = "landlock"
 

@@ -18,7 +18,7 @@ from crow.core.verdicts import Allow, Answer, Ask, Deny, Ruling, Stop, Verdict
 
 @frozen
 class HookResult:
-    """What a hook answers, in the words of Claude Code.
+    """An answer of a hook in the words of Claude Code.
 
     ``permissionBehavior`` is the verdict, ``hookPermissionDecisionReason`` its reason;
     ``updatedInput`` rewrites the call, ``updatedToolOutput`` what came of it; ``additionalContext``
@@ -89,7 +89,7 @@ def words_said(result: HookResult) -> dict[str, Any]:
 
 
 class Said:
-    """What an answer comes to: a verdict, and what is to be told to whom."""
+    """The meaning of an answer: a verdict, and what is to be told to whom."""
 
     __slots__ = ("answer", "contexts", "notices", "reasons", "stop", "verdict", "words")
 

@@ -1,4 +1,4 @@
-"""What the words of a `HookResult` do: a table of words and points, and the handler of each."""
+"""The effects of the words of a `HookResult`: a table of words and points, a handler for each."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ Table: TypeAlias = "Mapping[str, Any]"
 
 
 class Shape:
-    """What stands under a key: something of a type, or one of some texts.
+    """The shape of what stands under a key: something of a type, or one of some texts.
 
     ``inner`` are the keys of an object, the first of which must be there.
     """

@@ -133,7 +133,7 @@ class Heard:
 
 
 class Outlet:
-    """What a wrap passes on. An attempt that says the same as one before is not shown twice.
+    """The pieces that a wrap passes on. An attempt that says the same again is not shown twice.
 
     Where it says something else, that stands as a whole behind `ANEW`, a piece of its own. It is
     ``busy`` while an attempt is passed on: others at the same time are not. ``reply`` is the answer

@@ -45,7 +45,7 @@ from crow.app.sandbox import sandbox_of
 from crow.core.agent import Agent
 from crow.core.errors import ExtensionError
 from crow.core.extensions import Found, MissingOption
-from crow.core.hooks.collect import name_of
+from crow.core.hooks.discovery import name_of
 from crow.entry_points import JUDGE, ON_REQUEST, OURS, EntryPoint, entry_points
 from crow.project.settings import ProjectSettings
 from crow.project.trust import HOMES, sealed

@@ -16,7 +16,6 @@ from crow.core.agent import Agent
 from crow.core.errors import CrowError
 from crow.core.events import Event, Notice
 from crow.core.ports.client import NullClient, Question
-from crow.core.ports import NullClient, Question
 from crow.entry_points import inside
 from crow.project.trust import is_trusted
 

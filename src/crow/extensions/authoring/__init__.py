@@ -23,7 +23,7 @@ SKILL = "crow-extensions"
 SKILLS = Path(__file__).parent / "guide"
 """Where its skill lies: what is in the folder `skills` of a package, every session is told of."""
 MENTIONED = r"(?<![\w./-])(crow|extensions?|hooks?)(?![\w/]|\.\w)"
-"""A word of a sentence, and no part of a path."""
+"""A word of a sentence in small letters, and no part of a path."""
 SPOKEN = 32 * 1024
 """Characters in which a prompt says what it is about; a file of 8 MB may be part of it."""
 
@@ -68,7 +68,7 @@ class AuthoringHook:
         At the first prompt the tool comes with it; later on that would cost the model's cache.
         """
         prompt, known = text_of(ctx.prompt)[:SPOKEN], NAME in ctx.session.state
-        if not (known or self.always or re.search(MENTIONED, prompt, re.IGNORECASE)):
+        if not (known or self.always or re.search(MENTIONED, prompt.lower())):
             return
         author = AUTHOR.get(ctx) or self._begin(ctx)
         if author is not None and (SKILL in prompt or not ctx.session.messages):

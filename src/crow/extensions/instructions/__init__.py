@@ -384,8 +384,7 @@ def imports(text: str, folder: Path) -> Iterator[Path]:
 def _real(path: Path) -> Path | None:
     """Where a regular file really is; None where there is none."""
     try:
-        real = path.resolve()
-        return real if real.is_file() else None
+        return path.resolve() if path.is_file() else None  # few of the places have one
     except (OSError, ValueError, RuntimeError):
         return None
 

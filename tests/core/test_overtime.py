@@ -52,18 +52,21 @@ class Stubborn:
     async def raises(self, ctx: Any) -> None:
         await self.outlast()
         self.over.set()
-        raise ValueError("late")
+        raise ValueError("belated")
 
     async def changes(self, ctx: Any) -> None:
         args = ctx.args
         await self.outlast()
-        args["text"] = "late"
-        for late in (lambda: setattr(ctx, "args", {"text": "late"}), lambda: ctx.stop("late")):
+        args["text"] = "belated"
+        for late in (
+            lambda: setattr(ctx, "args", {"text": "belated"}),
+            lambda: ctx.stop("belated"),
+        ):
             try:
                 late()
             except (AttributeError, HookError) as error:
                 self.raised.append(str(error))
-        for action in (ctx.inject_context("late"), ctx.emit(None), ctx.compact([], "late")):
+        for action in (ctx.inject_context("belated"), ctx.emit(None), ctx.compact([], "belated")):
             try:
                 await action
             except HookError as error:
@@ -90,7 +93,7 @@ async def test_a_gate_that_swallows_its_time_out_denies_and_what_it_does_later_i
         await asyncio.gather(*reply.session.tasks, return_exceptions=True)
     assert not echo.ran
     await agent.run("more", session=reply.session)
-    assert "late" not in str(reply.session.messages)
+    assert "belated" not in str(reply.session.messages)
     whole(reply.session.messages)
     assert stubborn.raised.count("cancelled") == 1
     await agent.close()

@@ -87,8 +87,13 @@ class Shells:
         limit: int,
         is_background: bool,
         launcher: Launcher | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> Process:
-        """Run a command line with bash. Raises `ToolError` where that is impossible."""
+        """Run a command line with bash, in the session's environment unless another one is given.
+
+        Raises `ToolError` where that is impossible.
+        """
+        environment = self.environment if environment is None else environment
         self._sweep()
         spool = Spool(
             partial(outputs, self.session_id),
@@ -99,9 +104,9 @@ class Shells:
         process = Process(command, spool, limit, pending, self._reaper, self.secrets)
         try:
             line = sourced(command, self.env_file)
-            bash = program(cwd, self.environment.get("PATH", os.defpath))
+            bash = program(cwd, environment.get("PATH", os.defpath))
             argv = [bash, "-c", line]
-            await process.start(argv, cwd, self.environment, launcher=launcher)
+            await process.start(argv, cwd, environment, launcher=launcher)
         except (OSError, ValueError) as error:
             raise ToolError(_cannot_start(error, cwd)) from error
         self._running.add(process)

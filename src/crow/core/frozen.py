@@ -63,7 +63,7 @@ def _slotted(cls: type[Any], methods: Mapping[str, Any], *, frozen: bool) -> Any
     own["__slots__"] = [*slots]
     made: Any = cast(Any, type(cls))(cls.__name__, cls.__bases__, own)
     made.__qualname__ = cls.__qualname__
-    made.__init__ = _Later(_make_init, made, given, frozen)
+    made.__init__ = _Init(_make_init, made, given, frozen)
     made.__dataclass_fields__ = _Later(_show_shape, made, cls, frozen)
     return made
 
@@ -75,6 +75,43 @@ class _Later(partial[Any]):
         cls: Any = self.args[0]
         made: Any = cls.__dict__[self()]
         return made.__get__(instance, owner) if callable(made) else made
+
+
+class _Init(_Later):
+    """An ``__init__`` that is compiled for the fourth object: of most classes there are fewer."""
+
+    few = 3
+
+    def __get__(self, instance: object, owner: type[Any] | None = None) -> Any:
+        if not self.few or not isinstance(instance, self.args[0]):  # who looks at it, mostly
+            return super().__get__(instance, owner)
+        self.few -= 1
+        return partial(self._fill, instance)
+
+    def _fill(self, instance: Any, /, *args: Any, **kwargs: Any) -> None:
+        cls, given, frozen = self.args
+        values = {**dict(zip(given, args, strict=False)), **kwargs}
+        own = {name: _default(each) for name, each in given.items() if name not in values}
+        is_wrong = MISSING in own.values() or len(own) + len(args) + len(kwargs) != len(given)
+        if is_wrong or values.keys() - given.keys():
+            return super().__get__(instance)(*args, **kwargs)  # which says what is wrong
+        put: Any = object.__setattr__ if frozen else setattr
+        put_own = object.__setattr__ if "__setattr__" in vars(cls) else put
+        for name in given:
+            if name in own:
+                put_own(instance, name, own[name])
+            else:
+                put(instance, name, values[name])
+        if hasattr(cls, "__post_init__"):
+            instance.__post_init__()
+        return None
+
+
+def _default(each: Any) -> Any:
+    """What a field is where nobody says: MISSING where somebody must."""
+    if not isinstance(each, FIELD):
+        return each
+    return each.default if each.default_factory is MISSING else each.default_factory()
 
 
 def _show_shape(made: Any, cls: type[Any], frozen: bool) -> str:

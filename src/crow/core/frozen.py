@@ -82,7 +82,7 @@ class _Init(_Later):
 
     few = 3
 
-    def __get__(self, instance: object, owner: type[Any] | None = None) -> Any:
+    def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
         if not self.few or not isinstance(instance, self.args[0]):  # who looks at it, mostly
             return super().__get__(instance, owner)
         self.few -= 1
@@ -91,27 +91,21 @@ class _Init(_Later):
     def _fill(self, instance: Any, /, *args: Any, **kwargs: Any) -> None:
         cls, given, frozen = self.args
         values = {**dict(zip(given, args, strict=False)), **kwargs}
-        own = {name: _default(each) for name, each in given.items() if name not in values}
-        is_wrong = MISSING in own.values() or len(own) + len(args) + len(kwargs) != len(given)
-        if is_wrong or values.keys() - given.keys():
-            return super().__get__(instance)(*args, **kwargs)  # which says what is wrong
         put: Any = object.__setattr__ if frozen else setattr
-        put_own = object.__setattr__ if "__setattr__" in vars(cls) else put
-        for name in given:
-            if name in own:
-                put_own(instance, name, own[name])
-            else:
-                put(instance, name, values[name])
+        is_right = len(values) == len(args) + len(kwargs) and not values.keys() - given.keys()
+        for name, each in given.items():
+            value, place = values.get(name, MISSING), put
+            if value is MISSING:
+                value = each.default if (is_field := isinstance(each, FIELD)) else each
+                place = object.__setattr__ if "__setattr__" in vars(cls) else put
+                if is_field and each.default_factory is not MISSING:
+                    value = each.default_factory()
+            if value is MISSING or not is_right:
+                return super().__get__(instance)(*args, **kwargs)  # which says what is wrong
+            place(instance, name, value)
         if hasattr(cls, "__post_init__"):
             instance.__post_init__()
         return None
-
-
-def _default(each: Any) -> Any:
-    """What a field is where nobody says: MISSING where somebody must."""
-    if not isinstance(each, FIELD):
-        return each
-    return each.default if each.default_factory is MISSING else each.default_factory()
 
 
 def _show_shape(made: Any, cls: type[Any], frozen: bool) -> str:

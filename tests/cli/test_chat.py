@@ -276,6 +276,31 @@ async def test_commands_files_and_own_commands(crow: Crow, endpoint: Endpoint, t
     assert "echo $((6 * 7))\n42" in json.dumps(endpoint.requests[0].body).replace("\\n", "\n")
 
 
+async def test_own_commands_end_as_the_models_do(
+    crow: Crow, endpoint: Endpoint, tmux: Tmux
+) -> None:
+    endpoint.play(answer("I saw it."))
+    crow.env["CROW_API_KEY"] = "sk-0123456789abcdef"
+    await tmux.start(crow)
+    await tmux.until(READY)
+    await tmux.type("!sleep 300 & printf '\\033[31mred\\033[0m %s' $CROW_API_KEY >&2; false")
+    await tmux.keys("Enter")
+    await tmux.until("✗", "│ red", "(it left processes running in the background)", READY)
+    await tmux.type("!sleep 300; echo over")
+    await tmux.keys("Enter")
+    await tmux.until("esc stops")
+    await tmux.keys("Escape")
+    await tmux.until("Killed by SIGKILL", gone="esc stops")
+    await tmux.type("and now")
+    await tmux.keys("Enter")
+    await tmux.until("I saw it.")
+    told = json.dumps(endpoint.requests[0].body)
+    assert "Exit code 1" in told
+    assert "red" in told
+    assert "u001b" not in told
+    assert crow.env["CROW_API_KEY"] not in told
+
+
 async def test_a_talk_goes_on_where_it_was(crow: Crow, endpoint: Endpoint, tmux: Tmux) -> None:
     endpoint.play(calls(READ), answer("It is a **thing**."), answer("Yes."))
     ended = await crow("run", "What is it?")

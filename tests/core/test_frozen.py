@@ -91,6 +91,29 @@ def test_it_is_the_dataclass_of_the_same_fields(one: dict[str, Any], two: dict[s
     assert mine != one
 
 
+@given(st.lists(st.integers(), max_size=4), st.dictionaries(st.sampled_from("abcz"), st.integers()))
+def test_the_first_objects_of_a_class_are_made_like_all_others(
+    args: list[int], kwargs: dict[str, int]
+):
+    @mutable
+    class Few:
+        a: object
+        b: object = 2
+        c: object = dataclasses.field(default_factory=list[int])
+
+        def __post_init__(self) -> None:
+            self.b = [self.b]
+
+    made: list[str] = []
+    for _ in range(6):
+        try:
+            few: object = Few(*args, **kwargs)
+            made.append(repr(few))
+        except TypeError as error:
+            made.append(str(error))
+    assert len(set(made)) == 1, made
+
+
 @given(ARGUMENTS)
 def test_copies_are_equal_and_of_their_own(given: dict[str, Any]):
     mine = Mine(**given)

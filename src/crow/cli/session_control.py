@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import time
-from asyncio.subprocess import PIPE, STDOUT
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -28,9 +26,8 @@ if TYPE_CHECKING:
     from crow.core.session import Session
     from crow.terminal.conversation import Offered
     from crow.terminal.tab import Tab
+    from crow.tools.process import Process
 
-LONGEST = 30_000
-"""Letters of a command's output that the model is told."""
 LISTING = ("git", "-c", "core.fsmonitor=false", "ls-files", "-zco", "--exclude-standard")
 UNOFFERED = ("dontAsk", "bypassPermissions")
 """Modes that no key leads to: they ask nobody."""
@@ -60,7 +57,7 @@ class SessionControl:
         self.agent = agent
         self.session = session
         self._listed: list[str] = []
-        self._command: asyncio.subprocess.Process | None = None
+        self._command: Process | None = None
 
     @property
     def title(self) -> str:
@@ -72,9 +69,8 @@ class SessionControl:
         for session in self.agent.sessions.values():
             if session.root is self.session:
                 self.agent.cancel(session)
-        if self._command is not None and self._command.returncode is None:
-            with suppress(ProcessLookupError):
-                os.killpg(self._command.pid, signal.SIGKILL)
+        if self._command is not None:
+            self._command.kill()
 
     def steer(self, text: str) -> Steered:
         """Say something to the run that is on."""
@@ -133,35 +129,35 @@ class SessionControl:
 
     async def run_command(self, command: str, tab: Tab) -> None:
         """Run what the person wants to have run; the model is told of it with the next prompt."""
+        from crow.tools.bash import LIMIT, follow
+        from crow.tools.errors import ToolError
+        from crow.tools.shells import SHELLS, Shells
+
         call = Call(f"own{time.monotonic_ns()}", "!", {"command": command})
 
         async def tell(event: Event) -> None:
             await tab.update(self.session.id, event)
 
+        async def progress(text: str) -> None:
+            await tell(ToolProgress(call.id, text))
+
         await tell(ToolPending(call, command, "execute"))
         await tell(ToolStarted(call, dict(call.args), command))
         began = time.monotonic()
-        process = self._command = await asyncio.create_subprocess_exec(
-            *("bash", "-c", command),
-            cwd=self.session.cwd,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=PIPE,
-            stderr=STDOUT,
-            start_new_session=True,
-        )
-        assert process.stdout is not None
-        printed = ""
-        while piece := await process.stdout.read(65536):
-            text = piece.decode(errors="replace")
-            printed += text
-            await tell(ToolProgress(call.id, text))
-        status = await process.wait()
+        shells = SHELLS.setdefault(self.session, Shells(self.session.id))
+        shells.secrets = self.agent.secrets
+        try:
+            process = self._command = await shells.start(
+                command, self.session.cwd, limit=LIMIT, is_background=False, environment=os.environ
+            )
+            result = await follow(process, progress)
+            shells.release(process)
+        except ToolError as error:
+            result = ToolResult(str(error), error=True)
         self._command = None
-        head = f"Exit code {status}\n" if status else ""
-        result = ToolResult(head + (printed or "(no output)"), error=bool(status))
-        took = time.monotonic() - began
-        await tell(ToolEnded(call, "error" if status else "ok", result, took))
-        told = f"The user ran a command:\n$ {command}\n{head}{printed[-LONGEST:]}"
+        status = "error" if result.error else "ok"
+        await tell(ToolEnded(call, status, result, time.monotonic() - began))
+        told = f"The user ran a command:\n$ {command}\n{result.text}"
         self.session.pending.append(context_block(told, "shell"))
 
 

@@ -7,7 +7,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ CANCEL_GRACE = 0.3
 _DRAIN = 0.2
 _BEAT = 0.05
 _QUIET = "(no output)"
+Progress = Callable[[str], Awaitable[None]]
 
 
 async def preview(ctx: ToolEnvironment, command: str, **_: Any) -> None:
@@ -51,13 +52,11 @@ async def run(ctx: ToolEnvironment, command: str, timeout: int) -> ToolResult:
         if terminal is not None:
             return await _watch_terminal(terminal, ctx, seconds)
     shells = Shells.of(ctx)
-    began = time.monotonic()
     process = await shells.start(
         command, ctx.cwd, limit=LIMIT, is_background=False, launcher=ctx.launcher
     )
     try:
-        is_late = await _wait(process, ctx, seconds)
-        return _result(process, is_late, time.monotonic() - began)
+        return await follow(process, ctx.progress, seconds)
     except asyncio.CancelledError:
         await _end_behind(process, shells, ctx)
         raise
@@ -74,7 +73,14 @@ async def _end_behind(process: Process, shells: Shells, ctx: ToolEnvironment) ->
     await asyncio.wait({ending}, timeout=_BEAT / 2)
 
 
-async def _wait(process: Process, ctx: ToolEnvironment, seconds: float) -> bool:
+async def follow(process: Process, progress: Progress, seconds: float | None = None) -> ToolResult:
+    """Follow a command to its end, which comes after ``seconds`` at the latest; what came of it."""
+    began = time.monotonic()
+    is_late = await _wait(process, progress, seconds)
+    return _result(process, is_late, time.monotonic() - began)
+
+
+async def _wait(process: Process, progress: Progress, seconds: float | None) -> bool:
     """Wait for the end, showing output meanwhile; True where it had to be ended.
 
     What ends at once is shown in one piece, which needs no task beside it.
@@ -82,10 +88,10 @@ async def _wait(process: Process, ctx: ToolEnvironment, seconds: float) -> bool:
     over = asyncio.Event()
     show: asyncio.Task[None] | None = None
     try:
-        beat = min(_BEAT, seconds)
+        beat = _BEAT if seconds is None else min(_BEAT, seconds)
         if not await process.wait(beat):
-            show = asyncio.create_task(_show(process, ctx, over))
-            async with asyncio.timeout(seconds - beat):
+            show = asyncio.create_task(_show(process, progress, over))
+            async with asyncio.timeout(None if seconds is None else seconds - beat):
                 await process.exited.wait()
     except TimeoutError:
         await process.stop(GRACE)
@@ -97,7 +103,7 @@ async def _wait(process: Process, ctx: ToolEnvironment, seconds: float) -> bool:
     else:
         await process.settle(_DRAIN)
         if show is None and (text := process.take()):
-            await _soon(ctx.progress(text))
+            await _soon(progress(text))
         return False
     finally:
         if show is not None:
@@ -106,7 +112,7 @@ async def _wait(process: Process, ctx: ToolEnvironment, seconds: float) -> bool:
             await _finish(show)
 
 
-async def _show(process: Process, ctx: ToolEnvironment, over: asyncio.Event) -> None:
+async def _show(process: Process, progress: Progress, over: asyncio.Event) -> None:
     """Tell whoever watches what was printed, a few times a second at most."""
     is_over = False
     while not is_over:
@@ -114,7 +120,7 @@ async def _show(process: Process, ctx: ToolEnvironment, over: asyncio.Event) -> 
         process.news.clear()
         is_over = over.is_set()
         if text := process.take():
-            await ctx.progress(text)
+            await progress(text)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(over.wait(), _BEAT)
 

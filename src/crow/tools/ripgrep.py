@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import signal
@@ -12,6 +11,8 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 
 from crow.core.support.frozen import frozen
+from crow.core.frozen import frozen
+from crow.process.child import LAST, ChildProcess
 from crow.tools.errors import ToolError
 
 MOST = 8 * 1024 * 1024
@@ -55,35 +56,41 @@ def find_ripgrep() -> str | None:
     return shutil.which("rg", path=os.pathsep.join(own)) or shutil.which("rg")
 
 
+class _Search(ChildProcess):
+    """Keeps what ripgrep finds, up to `MOST`, and the beginning of what it complains about."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found, self.complaints = bytearray(), bytearray()
+
+    @property
+    def is_too_much(self) -> bool:
+        return len(self.found) > MOST
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if fd == 2:
+            self.complaints += data[: _PIECE - len(self.complaints)]
+        elif not self.is_too_much:
+            self.found += data
+            if self.is_too_much:
+                self.kill()
+
+
 async def run_ripgrep(argv: Sequence[str], cwd: str) -> RipgrepOutput:
     """Run it. Raises `ToolError` with its own words where it fails, ``OSError``."""
-    process = await asyncio.create_subprocess_exec(
-        *argv,
-        cwd=cwd,
-        env={name: os.environ[name] for name in INHERITED if name in os.environ},
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
-        limit=_PIECE,
-    )
-    assert process.stdout is not None
-    assert process.stderr is not None
-    _limit(process.pid)
-    errors = asyncio.create_task(_head(process.stderr))
+    search = _Search()
+    await search.start(argv, cwd, {k: os.environ[k] for k in INHERITED if k in os.environ})
+    _limit(search.pid)
     try:
-        output, why = await _collect(process.stdout)
-        if not why:
-            await process.wait()
+        is_late = not await search.wait(PATIENCE)
+        await search.settle(0 if is_late else LAST)
     finally:
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
-        said = await errors
-    if process.returncode == 2 and not output:
-        raise ToolError(_complaint(said))
-    return RipgrepOutput(output, why or (TOO_BIG if process.returncode == -signal.SIGABRT else ""))
+        await search.end()
+    if search.code == 2 and not search.found:
+        raise ToolError(_complaint(search.complaints))
+    is_too_big = search.code == -signal.SIGABRT
+    ended = ((search.is_too_much, TOO_MUCH), (is_late, TOO_LONG), (is_too_big, TOO_BIG))
+    return RipgrepOutput(bytes(search.found), next((why for so, why in ended if so), ""))
 
 
 def _limit(pid: int) -> None:
@@ -94,31 +101,7 @@ def _limit(pid: int) -> None:
         resource.prlimit(pid, resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
 
 
-async def _collect(stream: asyncio.StreamReader) -> tuple[bytes, str]:
-    """What it prints, as much as is kept of it, and why not all."""
-    pieces: list[bytes] = []
-    size = 0
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(PATIENCE):
-            while size <= MOST:
-                piece = await stream.read(_PIECE)
-                if not piece:
-                    return b"".join(pieces), ""
-                pieces.append(piece)
-                size += len(piece)
-            return b"".join(pieces), TOO_MUCH
-    return b"".join(pieces), TOO_LONG
-
-
-async def _head(stream: asyncio.StreamReader) -> bytes:
-    """The beginning of what it complains about; the rest is read and forgotten."""
-    kept = b""
-    while piece := await stream.read(_PIECE):
-        kept = (kept + piece)[:_PIECE]
-    return kept
-
-
-def _complaint(said: bytes) -> str:
+def _complaint(said: bytearray) -> str:
     text = said.decode("utf-8", "replace").strip()
     return text.removeprefix("rg: ")[:2000] or "The search failed."
 

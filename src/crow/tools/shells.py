@@ -88,8 +88,13 @@ class Shells:
         limit: int,
         is_background: bool,
         launcher: Launcher | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> Process:
-        """Run a command line with bash. Raises `ToolError` where that is impossible."""
+        """Run a command line with bash, in the session's environment unless another one is given.
+
+        Raises `ToolError` where that is impossible.
+        """
+        environment = self.environment if environment is None else environment
         self._sweep()
         spool = Spool(
             partial(outputs, self.session_id),
@@ -100,16 +105,16 @@ class Shells:
         process = Process(command, spool, limit, pending, self._reaper, self.secrets)
         try:
             line = sourced(command, self.env_file)
-            argv = [self._bash(cwd), "-c", line]
-            await process.start(argv, cwd, self.environment, launcher=launcher)
+            argv = [self._bash(cwd, environment), "-c", line]
+            await process.start(argv, cwd, environment, launcher=launcher)
         except (OSError, ValueError) as error:
             raise ToolError(_cannot_start(error, cwd)) from error
         self._running.add(process)
         return process
 
-    def _bash(self, cwd: str) -> str:
+    def _bash(self, cwd: str, environment: Mapping[str, str]) -> str:
         """Bash, which is looked for once a directory and ``PATH``, and where it is gone."""
-        path = self.environment.get("PATH", os.defpath)
+        path = environment.get("PATH", os.defpath)
         known = self._program
         if known is None or known[1:] != (cwd, path) or not os.access(known[0], os.X_OK):
             known = self._program = program(cwd, path), cwd, path

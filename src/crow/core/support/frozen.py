@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
-from functools import cache
+from functools import cache, partial
 from itertools import repeat
 from operator import attrgetter
 from threading import RLock
@@ -65,22 +65,47 @@ def _slotted(cls: type[Any], methods: Mapping[str, Any], *, frozen: bool) -> Any
     own["__slots__"] = [*slots]
     made: Any = cast(Any, type(cls))(cls.__name__, cls.__bases__, own)
     made.__qualname__ = cls.__qualname__
-    made.__init__ = _Init((made, given, frozen))
+    made.__init__ = _Init((made, given, frozen, 3))
     made.__dataclass_fields__ = _Shape((made, cls, frozen))
     return made
 
 
-class _Init(tuple[Any, ...]):
-    """Stands for the ``__init__`` of a class until somebody asks for it, and makes it then.
+class _Init(list[Any]):
+    """Stands for the ``__init__`` of a class, which is compiled when somebody looks at it.
 
-    What the class itself gives its fields goes past its ``__setattr__``, which looks at others'
-    values.
+    So it is for the fourth object: of most classes there are fewer. What the class itself gives its
+    fields goes past its ``__setattr__``, which looks at others' values.
     """
 
     __slots__ = ()
 
-    def __get__(self, instance: object, owner: type[Any] | None = None) -> Any:
-        cls, given, frozen = self
+    def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
+        if not self[3] or not isinstance(instance, self[0]):  # who looks at it, mostly
+            return self._compiled(instance, owner)
+        self[3] -= 1
+        return partial(self._fill, instance)
+
+    def _fill(self, instance: Any, /, *args: Any, **kwargs: Any) -> None:
+        cls, given, frozen, _ = self
+        values = {**dict(zip(given, args, strict=False)), **kwargs}
+        put: Any = object.__setattr__ if frozen else setattr
+        is_right = len(values) == len(args) + len(kwargs) and not values.keys() - given.keys()
+        for name, each in given.items():
+            value, place = values.get(name, MISSING), put
+            if value is MISSING:
+                value = each.default if (is_field := isinstance(each, FIELD)) else each
+                place = object.__setattr__ if "__setattr__" in vars(cls) else put
+                if is_field and each.default_factory is not MISSING:
+                    value = each.default_factory()
+            if value is MISSING or not is_right:
+                return self._compiled(instance)(*args, **kwargs)  # which says what is wrong
+            place(instance, name, value)
+        if hasattr(cls, "__post_init__"):
+            instance.__post_init__()
+        return None
+
+    def _compiled(self, instance: object, owner: type[Any] | None = None) -> Any:
+        cls, given, frozen, _ = self
         names: dict[str, Any] = {"_set": object.__setattr__}
         looks, put = "__setattr__" in vars(cls) and not frozen, "_set(self, {0!r}, {1})"
         put_theirs = put if frozen else "self.{0} = {1}"

@@ -5,7 +5,6 @@ Elsewhere they go to the system's first process, which in many a container waits
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 import select
@@ -110,6 +109,8 @@ def _wait_for(pid: int) -> None:
 
 def adopt(is_wanted: bool) -> None:
     """Be the parent of orphans, or leave them to the system."""
+    import ctypes
+
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_SUBREAPER, ctypes.c_ulong(is_wanted), *[ctypes.c_ulong(0)] * 3)
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import stat
-import tempfile
 import time
 from collections.abc import Iterable
 from pathlib import Path, PurePath
@@ -131,6 +129,9 @@ def open_folder(path: str) -> int:
 
 def _move(folder: int, name: str, path: str) -> str:
     """Take something out of an open folder, ``path``; where it is now, "" where it cannot be."""
+    import secrets
+    import tempfile
+
     kept = state_directory() / "sandbox" / "removed"
     with contextlib.suppress(OSError):
         kept.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from crow.acp.outgoing import PromptResponse
     from crow.acp.words import Update
 
+State = Literal["idle", "running", "requires_action"]
 Known = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]
 STOP_REASONS: Mapping[str, Known] = {name: name for name in get_args(Known)}
 """The reasons that the protocol has."""
 UNASKED = ("hook_stopped", "max_turn_requests", "max_tokens")
 TITLE = 60
-State = Literal["idle", "running", "requires_action"]
 
 
 def is_unconfigured(reply: Reply) -> bool:

@@ -24,7 +24,7 @@ ASIDE = re.compile(r"\.((?:aside|said)\.\d+)(\.prompt)?$")
 """What marks the ids of what enters no history; the log counts that in another way."""
 ORDERED = ("agent_message", "agent_thought", "plan", "plan_update")
 """What comes in the same order; calls that run at once are told as they were settled."""
-START = {"type": "start"}
+START: Any = {"type": "start"}
 V1 = {
     ("config_option_update", "not again"),  # the answer has the choices, and the mode
     ("current_mode_update", "not again"),

@@ -45,7 +45,7 @@ from crow.keys import PROMPT_CACHE, SANDBOX
 
 if TYPE_CHECKING:
     import crow.acp.v2.outgoing as v2
-    from crow.acp import words
+    import crow.acp.words as words
     from crow.acp.words import Update
 
 Voice = Literal["agent_message", "agent_thought"]

@@ -24,7 +24,6 @@ UNASKED = ("hook_stopped", "max_turn_requests", "max_tokens")
 TITLE = 60
 ENOUGH = 2000
 """Characters of a part that are looked at for a title: a prompt can have millions."""
-State = Literal["idle", "running", "requires_action"]
 
 
 def is_unconfigured(reply: Reply) -> bool:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from crow.acp.words import Update
 
 Known = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]
+State = Literal["idle", "running", "requires_action"]
 STOP_REASONS: Mapping[str, Known] = {name: name for name in get_args(Known)}
 """The reasons that the protocol has."""
 UNASKED = ("hook_stopped", "max_turn_requests", "max_tokens")

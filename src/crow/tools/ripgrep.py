@@ -11,7 +11,6 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 
 from crow.core.support.frozen import frozen
-from crow.core.frozen import frozen
 from crow.process.child import LAST, ChildProcess
 from crow.tools.errors import ToolError
 

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 from urllib.parse import urlsplit
@@ -307,7 +308,6 @@ def _lent(session: Session) -> dict[str, object]:
     """The servers that extensions bring along, by name."""
     extensions = cast("Agent", session.agent).extensions_of(session).values()
     lent: dict[str, object] = {}
-    for extension in extensions:
-        if servers := getattr(extension, "mcp_servers", None):
-            lent.update(servers)
+    for servers in filter(None, map(getattr, extensions, repeat("mcp_servers"), repeat(None))):
+        lent.update(servers)
     return lent

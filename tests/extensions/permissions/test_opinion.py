@@ -6,9 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.properties import examples
 
+from crow.extensions.permissions.shell.commands import PARSERS, plain_command
 from crow.extensions.permissions.shell.shfmt import SecondOpinion
-from crow.extensions.permissions.shell.tree_sitter import new_parser, read
+from crow.extensions.permissions.shell.tree_sitter import Parsed, new_parser, read
 
 SCRIPTS = (
     'A=1 npm run "x y$z" a\\ b --f="q" {a,b} $\'\\x63\' ~/x *.py 2>&1 >> out.txt',
@@ -91,3 +95,29 @@ def test_answers_are_remembered_up_to_a_number():
         opinion(text)
     assert opinion("a; b") == first
     assert opinion("a; b") is not first
+
+
+LETTERS = "aAzZ09_./:,-"
+SPOKEN = """
+echo ls git then do done fi else elif esac in declare export unset let test time if for while coproc
+select function case until typeset readonly local eval exec env sudo xargs cd . .. ./x ../y / // - --
+-x --long 2 22 1a a.b x,y a:b true return source set
+""".split()
+PLAIN = st.lists(st.sampled_from(SPOKEN) | st.text(LETTERS, min_size=1, max_size=8), max_size=6)
+
+
+@given(words=PLAIN, space=st.sampled_from([" ", "  "]), before=st.sampled_from(["", " "]))
+@settings(max_examples=examples(3000))
+def test_words_alone_are_read_as_both_parsers_read_them(words: list[str], space: str, before: str):
+    text = before + space.join(words)
+    plain = plain_command(text)
+    if plain is not None:
+        assert read(new_parser(), text) == Parsed(plain)
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "a=b", "then x", "a@b", "- x", "a;b", "a\nb", "2 x", "[ a"]
+)
+def test_all_else_takes_a_parser(text: str):
+    assert plain_command(text) is None
+    assert PARSERS.read(text) == read(new_parser(), text)

@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -384,7 +385,6 @@ def _lent(session: Session) -> dict[str, object]:
     """The servers that extensions bring along, by name."""
     extensions = cast("Agent", session.agent).extensions_of(session).values()
     lent: dict[str, object] = {}
-    for extension in extensions:
-        if servers := getattr(extension, "mcp_servers", None):
-            lent.update(servers)
+    for servers in filter(None, map(getattr, extensions, repeat("mcp_servers"), repeat(None))):
+        lent.update(servers)
     return lent

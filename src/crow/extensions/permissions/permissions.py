@@ -134,7 +134,7 @@ class Permissions:
     def _confined(self, decision: Decision, args: Mapping[str, Any]) -> Decision:
         """What becomes of a decision about a command by what that would run in."""
         if self.confined is None:
-            return decision if decision.ring == "reading" else replace(decision, ring="")
+            return decision if decision.ring in ("", "reading") else replace(decision, ring="")
         bare = self._bare("Bash")
         named = decision.rule is not None and (bare is None or decision.rule != bare.text)
         plans = self.mode == "plan" and not self.limits.blocks_reads

@@ -237,7 +237,7 @@ class PersistenceHook(SessionStore):
         log = self._log.get(ctx.session)
         if log is None:
             return self._around_first(ctx, call_next)
-        log.witness_soon()
+        _witness(ctx, log)
         log.record("started", started(ctx))
         more = self._note(ctx, log)
         is_kept = more is None and not log.failure
@@ -270,7 +270,7 @@ class PersistenceHook(SessionStore):
         if ctx.result is None:
             return None
         log.results[ctx.call.id] = ctx.result.content
-        log.witness_soon()
+        _witness(ctx, log)
         log.record("result", finished(ctx, ctx.result, log.printed.pop(ctx.call.id, "")))
         return self._note(ctx, log)
 
@@ -442,3 +442,11 @@ def _ending(reply: Reply) -> dict[str, str] | None:
         return {"severity": "error", "detail": reply.detail or "the run failed"}
     by_itself = reply.stop_reason in ("end_turn", "cancelled") or not reply.detail
     return None if by_itself else {"severity": "warning", "detail": reply.detail}
+
+
+def _witness(ctx: ToolContext, log: SessionLog) -> None:
+    """Have what hooks did written down: what a person answered stands before what came of it."""
+    if ctx.question is None:
+        log.witness_soon()
+    else:
+        log.witness()

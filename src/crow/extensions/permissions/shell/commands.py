@@ -16,7 +16,7 @@ from crow.extensions.permissions.settings import Mode
 from crow.extensions.permissions.shell.characters import fault, visible
 from crow.extensions.permissions.shell.judge import ShellJudge
 from crow.extensions.permissions.shell.report import Report
-from crow.extensions.permissions.shell.script import Node, Other
+from crow.extensions.permissions.shell.script import Node, Other, Simple, Word
 from crow.extensions.permissions.shell.shfmt import SecondOpinion
 from crow.extensions.permissions.shell.tree_sitter import Parsed, new_parser, read
 
@@ -29,12 +29,27 @@ RESERVED = frozenset(
 )
 
 
+WORDS = re.compile(r" *[A-Za-z_./][A-Za-z0-9_./-]*(?: [A-Za-z0-9_ ./:,-]*)?")
+NOT_FIRST = RESERVED | frozenset(
+    "then do done fi else elif esac in declare export readonly local typeset unset let".split()
+)
+
+
+def plain_command(text: str) -> Simple | None:
+    """What a text reads as that is words and nothing else; None where that takes a parser."""
+    words = text.split() if WORDS.fullmatch(text) else []
+    is_one = words and words[0] not in NOT_FIRST
+    return Simple(tuple(map(Word.plain, words))) if is_one else None
+
+
 class _Parsers(local):
     """A parser for each thread."""
 
     parser: Parser | None = None
 
     def read(self, text: str) -> Parsed:
+        if (plain := plain_command(text)) is not None:
+            return Parsed(plain)
         if self.parser is None:
             self.parser = new_parser()
         return read(self.parser, text)

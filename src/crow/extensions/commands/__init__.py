@@ -67,7 +67,7 @@ class CommandIndex:
 
 @frozen
 class CommandsOptions:
-    """What settings say of custom commands."""
+    """The settings of custom commands."""
 
     folders: Sequence[str | Path] = FOLDERS
     """Folders of custom ones, in the project and in the user's home."""

@@ -37,7 +37,7 @@ class Limits:
 
 @frozen
 class McpOptions:
-    """What settings say of MCP servers, beside `mcpServers`."""
+    """The settings of MCP servers, beside `mcpServers`."""
 
     servers: Mapping[str, Mapping[str, Any]] | None = None
     """Servers by name; the same as ``mcpServers``."""

@@ -52,7 +52,7 @@ Amount = Annotated[int | None, Arg(minimum=0)]
 
 @frozen
 class SandboxOptions:
-    """How much a command may use, 0 being no limit; the settings' `sandbox` says what it may touch.
+    """Limits of what a command may use, 0 being none; the settings' `sandbox` says what it may touch.
 
     What runs outside is limited as well.
     """

@@ -30,7 +30,7 @@ BROUGHT: Key[dict[str, ShellHooks]] = Key("shell_hooks.brought")
 
 @frozen
 class ShellHooksOptions:
-    """What settings say of their hooks, beside `hooks`."""
+    """The settings of their hooks, beside `hooks`."""
 
     directory: str | Path | None = None
     """Where transcripts are written; without it that is beside the user's state."""

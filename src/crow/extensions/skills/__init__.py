@@ -84,7 +84,7 @@ _SCRIPTS = r"\.(?:crow|agents|claude)/+skills\b"
 
 @frozen
 class SkillsOptions:
-    """What settings say of skills."""
+    """The settings of skills."""
 
     folders: Sequence[str | Path] = FOLDERS
     """Folders of skills, in the project and in the user's home."""

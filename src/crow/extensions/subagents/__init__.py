@@ -66,7 +66,7 @@ def plainly(definition: Definition) -> Iterable[Any]:
 
 @frozen
 class SubagentsOptions:
-    """What settings say of sub-agents."""
+    """The settings of sub-agents."""
 
     folders: Sequence[str]
     """Folders of definitions, in place of those of the project and the user's home."""

@@ -49,7 +49,7 @@ COMPACTED: Key[tuple[int, int]] = Key("telemetry.compacted")
 
 @dataclass(frozen=True)
 class TelemetryOptions:
-    """What settings say of spans and metrics."""
+    """The settings of spans and metrics."""
 
     content: bool = False
     """Put messages, arguments and results on spans."""

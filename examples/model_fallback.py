@@ -8,7 +8,9 @@ for what it says would be refused by the next one as well: it is not sent again.
 
 from dataclasses import dataclass, field
 
-from crow import Completion, ModelError, NextRequest, TurnContext
+from crow import Completion, TurnContext
+from crow.errors import ModelError
+from crow.hooks import NextRequest
 
 
 @dataclass

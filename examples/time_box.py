@@ -10,16 +10,8 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from crow import (
-    Completion,
-    Context,
-    NextCall,
-    NextRequest,
-    RunContext,
-    ToolContext,
-    ToolResult,
-    TurnContext,
-)
+from crow import Completion, Context, RunContext, ToolContext, ToolResult, TurnContext
+from crow.hooks import NextCall, NextRequest
 
 T = TypeVar("T")
 

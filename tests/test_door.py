@@ -21,11 +21,11 @@ from crow.cli.ext_check.imports import PUBLIC
 ROOT = Path(__file__).parent.parent
 SRC = ROOT / "src"
 NAMES = """
-Agent AgentHook Allow Answer Arg Ask Attachment Attachments Call Client Command CommandContext CompactContext Completion
-ConfigContext Context Continue CrowError CwdContext Deny ErrorContext ExtensionError FIRST HookError HookRegistry HookResult Key LAST LLM
- Message MessageContext Mode ModelError Next NextCall NextRequest NotificationContext NullClient Point ProjectSettings PromptSection Record Reply
- Request RequestContext RunContext Session SessionContext SessionError SessionInUse SessionInfo Stop Store Tool ToolContext ToolEnvironment
-ToolResult TurnContext UI UpdateContext Usage Verdict WorktreeContext build frozen hook mutable read_in_thread run_agent tool
+Agent AgentHook Allow Answer Arg Ask Call Client Command CommandContext CompactContext Completion
+ConfigContext Context Continue CrowError CwdContext Deny ErrorContext HookRegistry LLM Message
+MessageContext Mode NotificationContext NullClient PromptSection Reply Request RequestContext
+RunContext Session SessionContext Stop Tool ToolContext ToolEnvironment ToolResult TurnContext UI
+UpdateContext Usage Verdict WorktreeContext build hook run_agent tool
 """
 
 

@@ -16,7 +16,6 @@ from crow import (
     Agent,
     AgentHook,
     Deny,
-    Key,
     Message,
     Reply,
     RunContext,
@@ -36,7 +35,7 @@ from crow.extensions import (
     SystemPromptHook,
     TruncationHook,
 )
-from crow.keys import JOBS
+from crow.keys import JOBS, Key
 
 
 class ByName(AgentHook):

@@ -12,7 +12,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from typing import Any, assert_type
 
 from crow import (
-    FIRST,
     Agent,
     Allow,
     Answer,
@@ -22,11 +21,7 @@ from crow import (
     Continue,
     Deny,
     HookRegistry,
-    HookResult,
     Message,
-    Next,
-    NextCall,
-    NextRequest,
     Request,
     RunContext,
     Stop,
@@ -37,6 +32,7 @@ from crow import (
     Verdict,
 )
 from crow.events import Delta, Event
+from crow.hooks import FIRST, HookResult, Next, NextCall, NextRequest
 
 agent = Agent()
 

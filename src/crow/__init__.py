@@ -1,9 +1,10 @@
 """Crow: a coding agent that is extended, not forked.
 
-The front door: what programs and authors of extensions may use, and with `crow.events`,
-`crow.messages`, `crow.keys`, `crow.tools`, `crow.project`, `crow.process`, `crow.cli`,
-`crow.extensions` and `crow.testing` all that is public; ``docs/reference.md`` lists it. Names are
-imported when they are first used, so that ``import crow`` costs nothing.
+The front door: what most programs and extensions need. More of it has rooms of its own:
+`crow.hooks`, `crow.events`, `crow.messages`, `crow.keys`, `crow.errors`, `crow.storage`,
+`crow.dataclasses`, `crow.tools`, `crow.project`, `crow.process`, `crow.cli`, `crow.extensions`,
+`crow.fleet` and `crow.testing`; ``docs/reference.md`` lists all that is public. Names are imported
+when they are first used, so that ``import crow`` costs nothing.
 """
 
 from __future__ import annotations
@@ -16,20 +17,11 @@ if TYPE_CHECKING:
     from crow.annotations import Arg as Arg
     from crow.app import build as build
     from crow.core.agent import Agent as Agent
-    from crow.core.cache import Key as Key
     from crow.core.catalog import Command as Command
     from crow.core.catalog import Mode as Mode
     from crow.core.catalog import PromptSection as PromptSection
     from crow.core.errors import CrowError as CrowError
-    from crow.core.errors import ExtensionError as ExtensionError
-    from crow.core.errors import HookError as HookError
-    from crow.core.errors import ModelError as ModelError
-    from crow.core.errors import SessionError as SessionError
-    from crow.core.errors import SessionInUse as SessionInUse
     from crow.core.hooks.agent_hook import AgentHook as AgentHook
-    from crow.core.hooks.call_next import Next as Next
-    from crow.core.hooks.call_next import NextCall as NextCall
-    from crow.core.hooks.call_next import NextRequest as NextRequest
     from crow.core.hooks.context import Context as Context
     from crow.core.hooks.contexts import CommandContext as CommandContext
     from crow.core.hooks.contexts import CompactContext as CompactContext
@@ -45,10 +37,6 @@ if TYPE_CHECKING:
     from crow.core.hooks.contexts import UpdateContext as UpdateContext
     from crow.core.hooks.contexts import WorktreeContext as WorktreeContext
     from crow.core.hooks.discovery import hook as hook
-    from crow.core.hooks.output import HookResult as HookResult
-    from crow.core.hooks.points import Point as Point
-    from crow.core.hooks.registry import FIRST as FIRST
-    from crow.core.hooks.registry import LAST as LAST
     from crow.core.hooks.registry import HookRegistry as HookRegistry
     from crow.core.hooks.run_context import Reply as Reply
     from crow.core.hooks.run_context import RunContext as RunContext
@@ -62,16 +50,8 @@ if TYPE_CHECKING:
     from crow.core.ports.tool import Tool as Tool
     from crow.core.ports.tool import ToolEnvironment as ToolEnvironment
     from crow.core.session import Session as Session
-    from crow.core.store import Attachment as Attachment
-    from crow.core.store import Attachments as Attachments
-    from crow.core.store import SessionInfo as SessionInfo
-    from crow.core.store import Store as Store
-    from crow.core.support.frozen import frozen as frozen
-    from crow.core.support.frozen import mutable as mutable
-    from crow.core.support.threads import read_in_thread as read_in_thread
     from crow.core.tools import Call as Call
     from crow.core.tools import ToolResult as ToolResult
-    from crow.core.trace import Record as Record
     from crow.core.ui import UI as UI
     from crow.core.verdicts import Allow as Allow
     from crow.core.verdicts import Answer as Answer
@@ -80,7 +60,6 @@ if TYPE_CHECKING:
     from crow.core.verdicts import Deny as Deny
     from crow.core.verdicts import Stop as Stop
     from crow.core.verdicts import Verdict as Verdict
-    from crow.project.settings import ProjectSettings as ProjectSettings
     from crow.tools import tool as tool
 
 _ROOMS = {
@@ -88,9 +67,8 @@ _ROOMS = {
     "crow.annotations": "Arg",
     "crow.app": "build",
     "crow.core.agent": "Agent",
-    "crow.core.cache": "Key",
     "crow.core.catalog": "Command Mode PromptSection",
-    "crow.core.errors": "CrowError ExtensionError HookError ModelError SessionError SessionInUse",
+    "crow.core.errors": "CrowError",
     "crow.core.hooks.agent_hook": "AgentHook",
     "crow.core.hooks.context": "Context",
     "crow.core.hooks.contexts": (
@@ -99,24 +77,16 @@ _ROOMS = {
         "WorktreeContext"
     ),
     "crow.core.hooks.discovery": "hook",
-    "crow.core.hooks.output": "HookResult",
-    "crow.core.hooks.points": "Point",
-    "crow.core.hooks.registry": "FIRST LAST HookRegistry",
+    "crow.core.hooks.registry": "HookRegistry",
     "crow.core.hooks.run_context": "Reply RunContext",
-    "crow.core.hooks.call_next": "Next NextCall NextRequest",
     "crow.core.messages": "Message Usage",
     "crow.core.ports.client": "Client NullClient",
     "crow.core.ports.llm": "Completion LLM Request",
     "crow.core.ports.tool": "Tool ToolEnvironment",
     "crow.core.session": "Session",
-    "crow.core.store": "Attachment Attachments SessionInfo Store",
-    "crow.core.support.frozen": "frozen mutable",
-    "crow.core.support.threads": "read_in_thread",
     "crow.core.tools": "Call ToolResult",
-    "crow.core.trace": "Record",
     "crow.core.ui": "UI",
     "crow.core.verdicts": "Allow Answer Ask Continue Deny Stop Verdict",
-    "crow.project.settings": "ProjectSettings",
     "crow.tools": "tool",
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()}

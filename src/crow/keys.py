@@ -34,6 +34,7 @@ __all__ = [
     "UNASKED",
     "WATCHED",
     "Job",
+    "Key",
     "Launcher",
     "PromptCache",
     "Sandbox",

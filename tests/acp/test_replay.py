@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from crow import Agent, Answer, Ask, Command, ModelError
+from crow import Agent, Answer, Ask, Command
 from crow.core.errors import SessionError
 from crow.core.messages import Message
 from crow.core.session import Session
 from crow.core.store import SessionInfo
 from crow.core.tools import ToolKind
+from crow.errors import ModelError
 from crow.extensions.persistence import PersistenceHook
 from crow.testing import FakeEditor, ScriptedModel, call, text
 

@@ -15,8 +15,9 @@ from tests.acp.test_attachments import BLOCKS
 from tests.acp.test_transcripts import PNG
 from tests.acp.v2.conftest import Draft
 
-from crow import Agent, Answer, Deny, ModelError
+from crow import Agent, Answer, Deny
 from crow.app import build
+from crow.errors import ModelError
 from crow.testing import FakeEditor, ScriptedModel, call, delay, text
 
 BEGUN = ("```\\nbegun", "begun\\n", base64.b64encode(b"begun\n").decode())

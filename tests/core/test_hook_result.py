@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from crow import Agent, Ask, Context, Deny, HookResult, Point, tool
+from crow import Agent, Ask, Context, Deny, tool
 from crow.core.hooks.output.effects import understood
 from crow.core.hooks.points import POINTS
 from crow.events import Notice, TextDelta, TitleChanged
+from crow.hooks import HookResult, Point
 from crow.keys import FIRST_PROMPT
 from crow.messages import text_of
 from crow.testing import ScriptedModel, call

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import crow
-from crow import Agent, ExtensionError, HookError
+from crow import Agent
+from crow.errors import ExtensionError, HookError
 from crow.testing import ScriptedModel
 
 

@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 
-from crow import Agent, Key, ToolResult, read_in_thread, tool
-from crow.keys import MAY_READ
+from crow import Agent, ToolResult, tool
+from crow.keys import MAY_READ, Key
 from crow.testing import ScriptedModel, call
+from crow.tools import read_in_thread
 
 BEHIND = """
 import asyncio, time
-from crow import read_in_thread
+from crow.tools import read_in_thread
 
 async def main():
     reading = asyncio.create_task(read_in_thread(time.sleep, 3600))

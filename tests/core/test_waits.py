@@ -16,9 +16,10 @@ from typing import Any
 
 import pytest
 
-from crow import NextCall, NullClient, ToolContext, ToolResult, tool
+from crow import NullClient, ToolContext, ToolResult, tool
 from crow.core.agent import Agent
 from crow.core.ports.client import Question
+from crow.hooks import NextCall
 from crow.testing import ScriptedModel, call
 
 SPINS = "while True: pass"

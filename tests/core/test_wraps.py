@@ -9,20 +9,9 @@ from typing import Any
 
 import pytest
 
-from crow import (
-    Agent,
-    Allow,
-    Answer,
-    Ask,
-    Call,
-    Completion,
-    Deny,
-    ModelError,
-    Request,
-    ToolResult,
-    Usage,
-)
+from crow import Agent, Allow, Answer, Ask, Call, Completion, Deny, Request, ToolResult, Usage
 from crow.core.hooks.wraps.stream import ANEW
+from crow.errors import ModelError
 from crow.events import ALLOW_ONCE, REJECT_ONCE, ThoughtDelta, ToolStarted, UsageReported
 from crow.testing import ScriptedModel, call, text
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from crow import Agent, Call, Completion, ModelError, NullClient
+from crow import Agent, Call, Completion, NullClient
 from crow.core.hooks.wraps.stream import ANEW
+from crow.errors import ModelError
 from crow.events import CallDelta, Event, Retrying, TextDelta, ThoughtDelta
 from crow.testing import ScriptedModel, call, delay, text
 

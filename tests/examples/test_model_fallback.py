@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.examples.test_examples import load
 
-from crow import ModelError
+from crow.errors import ModelError
 from crow.testing import Pilot
 
 

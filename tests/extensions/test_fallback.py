@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.watching import Watching
 
-from crow import Agent, ModelError
+from crow import Agent
 from crow.core.events import TextDelta
+from crow.errors import ModelError
 from crow.extensions import FallbackHook, SubagentsHook
 from crow.extensions.fallback import ABSENT
 from crow.testing import ScriptedModel, call

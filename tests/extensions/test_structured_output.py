@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from crow import Agent, ExtensionError
+from crow import Agent
+from crow.errors import ExtensionError
 from crow.extensions import LimitsHook, StructuredOutputHook
 from crow.keys import STRUCTURED_OUTPUT
 from crow.testing import ScriptedModel, call

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from tests.watching import Watching
 
-from crow import Agent, Command, ExtensionError, tool
+from crow import Agent, Command, tool
 from crow.core.catalog import PromptSection
 from crow.core.events import Notice
 from crow.core.ports.client import NullClient
 from crow.core.session import Session
 from crow.core.tools import ToolKind
+from crow.errors import ExtensionError
 from crow.extensions import SystemPromptHook
 from crow.extensions.system_prompt import DEFAULT, git_branch
 from crow.testing import ScriptedModel, call

@@ -24,7 +24,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 from tests.extensions.collector import Collector
 
-from crow import Agent, Deny, ModelError, ToolResult, __version__, tool
+from crow import Agent, Deny, ToolResult, __version__, tool
+from crow.errors import ModelError
 from crow.extensions import CostHook, McpHook, SubagentsHook, TelemetryHook
 from crow.llm.chat import ChatCompletions
 from crow.testing import FakeEditor, ScriptedModel, StrictChat, call, text

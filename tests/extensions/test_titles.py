@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from crow import Agent, ModelError
+from crow import Agent
 from crow.core.events import Event, TitleChanged
 from crow.core.ports.client import NullClient
+from crow.errors import ModelError
 from crow.extensions import PersistenceHook, TitlesHook
 from crow.testing import ScriptedModel
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from crow import Agent, Context, Deny, ExtensionError, ToolContext, hook
+from crow import Agent, Context, Deny, ToolContext, hook
+from crow.errors import ExtensionError
 from crow.testing import ScriptedModel, call
 from crow.testing.pilot import Pilot
 

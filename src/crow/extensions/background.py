@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from crow import Context, Key, Message, ToolContext
-from crow.keys import JOBS, Job
+from crow import Context, Message, ToolContext
+from crow.keys import JOBS, Job, Key
 from crow.messages import context_block
 
 NAME = "background"

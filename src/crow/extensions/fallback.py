@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from crow import Completion, Key, ModelError, NextRequest, RunContext, TurnContext
+from crow import Completion, RunContext, TurnContext
+from crow.errors import ModelError
+from crow.hooks import NextRequest
+from crow.keys import Key
 
 if TYPE_CHECKING:
-    from crow import ProjectSettings
+    from crow.project import ProjectSettings
 
 ABSENT = frozenset({"overloaded", "rate_limit", "server", "network", "timeout", "model_not_found"})
 """Kinds of errors that say nothing of the request: another model may answer it."""

@@ -9,18 +9,9 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from crow import (
-    LAST,
-    CompactContext,
-    Context,
-    Key,
-    Point,
-    RunContext,
-    Session,
-    SessionContext,
-    hook,
-)
-from crow.keys import WATCHED
+from crow import CompactContext, Context, RunContext, Session, SessionContext, hook
+from crow.hooks import LAST, Point
+from crow.keys import WATCHED, Key
 
 if TYPE_CHECKING:
     from watchfiles import Change

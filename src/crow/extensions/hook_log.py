@@ -13,22 +13,10 @@ from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from crow import (
-    FIRST,
-    LAST,
-    Allow,
-    Answer,
-    Arg,
-    Ask,
-    Context,
-    Continue,
-    Deny,
-    Key,
-    Point,
-    Record,
-    Stop,
-)
+from crow import Allow, Answer, Arg, Ask, Context, Continue, Deny, Stop
 from crow.events import CallDelta, TextDelta, ThoughtDelta, ToolProgress
+from crow.hooks import FIRST, LAST, Point, Record
+from crow.keys import Key
 from crow.messages import text_of
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from crow import Arg, Key, RunContext, Session
+from crow import Arg, RunContext, Session
+from crow.keys import Key
 
 if TYPE_CHECKING:
     from crow import Agent

@@ -7,19 +7,11 @@ from dataclasses import KW_ONLY, dataclass
 from time import monotonic
 from typing import Annotated
 
-from crow import (
-    FIRST,
-    Arg,
-    Context,
-    Continue,
-    Key,
-    RunContext,
-    ToolContext,
-    TurnContext,
-    hook,
-    mutable,
-)
+from crow import Arg, Context, Continue, RunContext, ToolContext, TurnContext, hook
+from crow.dataclasses import mutable
 from crow.events import StopReason
+from crow.hooks import FIRST
+from crow.keys import Key
 
 NUDGE = (
     "Your last message was empty. If the task is done, say what you did; otherwise go on with it."

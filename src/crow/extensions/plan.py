@@ -10,7 +10,6 @@ from crow import (
     Arg,
     CompactContext,
     Context,
-    Point,
     Session,
     Stop,
     ToolContext,
@@ -19,6 +18,7 @@ from crow import (
     TurnContext,
 )
 from crow.events import PlanChanged, PlanEntry
+from crow.hooks import Point
 from crow.tools import ToolKind
 
 if TYPE_CHECKING:

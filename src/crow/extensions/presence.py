@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from crow import Key, RunContext, Session, SessionContext, frozen
+from crow import RunContext, Session, SessionContext
+from crow.dataclasses import frozen
+from crow.keys import Key
 
 State: TypeAlias = Literal["waits", "works", "idle"]
 NAME = "presence"

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from crow import ConfigContext, Key, RunContext, Tool, ToolContext, ToolEnvironment, ToolResult
+from crow import ConfigContext, RunContext, Tool, ToolContext, ToolEnvironment, ToolResult
 from crow.events import Form
-from crow.keys import GIVEN_MODE
+from crow.keys import GIVEN_MODE, Key
 from crow.tools import ToolKind
 
 NAME = "questions"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from crow import FIRST, Context, Point, Session, SessionContext, hook
+from crow import Context, Session, SessionContext, hook
+from crow.hooks import FIRST, Point
 
 if TYPE_CHECKING:
     from crow import Agent

@@ -6,9 +6,10 @@ import json
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from crow import Arg, Continue, ExtensionError, Key, RunContext, ToolContext, ToolResult
+from crow import Arg, Continue, RunContext, ToolContext, ToolResult
+from crow.errors import ExtensionError
 from crow.events import TextDelta
-from crow.keys import STRUCTURED_OUTPUT
+from crow.keys import STRUCTURED_OUTPUT, Key
 
 if TYPE_CHECKING:
     from jsonschema_rs import ValidationError, Validator

@@ -9,7 +9,9 @@ from dataclasses import KW_ONLY, dataclass, field
 from hashlib import blake2b
 from typing import Annotated
 
-from crow import Arg, Key, RunContext, ToolContext, TurnContext, frozen, mutable
+from crow import Arg, RunContext, ToolContext, TurnContext
+from crow.dataclasses import frozen, mutable
+from crow.keys import Key
 
 LONGEST_PERIOD = 5
 NUDGE = (

@@ -15,15 +15,14 @@ from typing import TYPE_CHECKING, Any
 from crow import (
     CompactContext,
     Context,
-    ExtensionError,
-    Key,
     Message,
     PromptSection,
     RunContext,
     SessionContext,
     TurnContext,
 )
-from crow.keys import CLIENT_PROMPT, ROLE, SYSTEM_PROMPT
+from crow.errors import ExtensionError
+from crow.keys import CLIENT_PROMPT, ROLE, SYSTEM_PROMPT, Key
 
 if TYPE_CHECKING:
     from crow import Agent

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-from crow import Arg, Completion, Key, ModelError, Request, RunContext, Session
+from crow import Arg, Completion, Request, RunContext, Session
+from crow.errors import ModelError
 from crow.events import TitleChanged
+from crow.keys import Key
 from crow.messages import is_prompt, text_of, user
 
 NAME = "titles"

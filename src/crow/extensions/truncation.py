@@ -8,7 +8,8 @@ from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from crow import FIRST, Arg, ToolContext, hook
+from crow import Arg, ToolContext, hook
+from crow.hooks import FIRST
 from crow.messages import Content, Part
 from crow.tools import boundary
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from crow.project.plugins import matching_names as matching_names
     from crow.project.plugins import placeholder_values as placeholder_values
     from crow.project.settings import HookFile as HookFile
+    from crow.project.settings import ProjectSettings as ProjectSettings
     from crow.project.settings import Proposals as Proposals
     from crow.project.settings import SandboxSettings as SandboxSettings
     from crow.project.settings import ServerPolicy as ServerPolicy
@@ -39,7 +40,7 @@ _ROOMS = {
     "crow.project.home": "from_home state_directory",
     "crow.project.outputs": "OutputFolder",
     "crow.project.plugins": "Plugin fill_placeholders matching_names placeholder_values",
-    "crow.project.settings": "HookFile Proposals SandboxSettings ServerPolicy",
+    "crow.project.settings": "HookFile ProjectSettings Proposals SandboxSettings ServerPolicy",
     "crow.project.trust": "foreign_folders is_trusted project_of repository_folders",
     "crow.project.front_matter_event": "FrontMatterContext define_front_matter use_front_matter",
 }

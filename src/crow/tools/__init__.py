@@ -11,6 +11,7 @@ from crow._lazy import lazy
 
 if TYPE_CHECKING:
     from crow.annotations import Arg as Arg
+    from crow.core.support.threads import read_in_thread as read_in_thread
     from crow.core.tools import Diff as Diff
     from crow.core.tools import Location as Location
     from crow.core.tools import Outcome as Outcome
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 _ROOMS = {
     "crow.annotations": "Arg",
+    "crow.core.support.threads": "read_in_thread",
     "crow.core.tools": "Diff Location Outcome ToolKind ToolName",
     "crow.tools.declarations": "builtin",
     "crow.tools.errors": "ToolError",

@@ -25,17 +25,11 @@ from agent_hooks import (
 )
 
 from crow import (
-    FIRST,
-    LAST,
     Arg,
     Call,
     Completion,
     Context,
     Deny,
-    Key,
-    ModelError,
-    NextCall,
-    NextRequest,
     RunContext,
     Session,
     SessionContext,
@@ -45,7 +39,10 @@ from crow import (
     TurnContext,
     hook,
 )
+from crow.errors import ModelError
 from crow.events import Delta, Retrying, TextDelta
+from crow.hooks import FIRST, LAST, NextCall, NextRequest
+from crow.keys import Key
 
 WHOLE = sys.maxsize
 ENDS = {"end_turn": "completed", "cancelled": "cancelled"}

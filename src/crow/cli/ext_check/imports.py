@@ -11,6 +11,10 @@ from crow.core.errors import nearest
 
 PUBLIC = (
     "crow",
+    "crow.hooks",
+    "crow.errors",
+    "crow.storage",
+    "crow.dataclasses",
     "crow.events",
     "crow.messages",
     "crow.keys",

@@ -7,13 +7,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crow import FIRST, Key, frozen, hook
+from crow import hook
+from crow.dataclasses import frozen
+from crow.hooks import FIRST
+from crow.keys import Key
 from crow.messages import text_of
 
 if TYPE_CHECKING:
-    from crow import ProjectSettings, RunContext
+    from crow import RunContext
     from crow.extensions.authoring.author import Author
-    from crow.project import Proposals
+    from crow.project import ProjectSettings, Proposals
 
 __all__ = ["AuthoringHook"]
 

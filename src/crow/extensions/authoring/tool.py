@@ -7,7 +7,9 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from crow import Ask, ExtensionError, ToolResult, frozen
+from crow import Ask, ToolResult
+from crow.dataclasses import frozen
+from crow.errors import ExtensionError
 from crow.events import REJECT_ONCE, CommandsChanged, Option
 from crow.extensions.authoring.outline import fault_of, outline, summary
 from crow.tools import Diff, Location

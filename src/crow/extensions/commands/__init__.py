@@ -9,21 +9,13 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from crow import (
-    FIRST,
-    LAST,
-    Allow,
-    Answer,
-    Command,
-    ConfigContext,
-    CrowError,
-    Key,
-    ModelError,
-    frozen,
-    hook,
-)
+from crow import Allow, Answer, Command, ConfigContext, CrowError, hook
+from crow.dataclasses import frozen
+from crow.errors import ModelError
 from crow.events import CommandsChanged
 from crow.extensions.commands.builtin import DIRECTORY_ADDED, REQUEST, builtin_commands
+from crow.hooks import FIRST, LAST
+from crow.keys import Key
 from crow.messages import text_of
 from crow.project import Plugin, foreign_folders, is_trusted, placeholder_values, project_of
 
@@ -32,7 +24,6 @@ if TYPE_CHECKING:
         Agent,
         CommandContext,
         Context,
-        ProjectSettings,
         RunContext,
         SessionContext,
         ToolContext,
@@ -40,7 +31,7 @@ if TYPE_CHECKING:
     )
     from crow.extensions.commands.recipe import Recipe, Recipes, Scope
     from crow.messages import Content
-    from crow.project import Brought
+    from crow.project import Brought, ProjectSettings
 
 FOLDERS = (Path(".crow", "commands"), Path(".claude", "commands"))
 MODEL: Key[tuple[RunContext | None, str]] = Key("commands model")

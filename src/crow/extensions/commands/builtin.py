@@ -7,8 +7,9 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
-from crow import Answer, Command, Context, Key, Point
-from crow.keys import INSTRUCTION_FILES, PROMPT_CACHE
+from crow import Answer, Command, Context
+from crow.hooks import Point
+from crow.keys import INSTRUCTION_FILES, PROMPT_CACHE, Key
 from crow.messages import is_prompt, weight
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from crow import CrowError, frozen, mutable
+from crow import CrowError
+from crow.dataclasses import frozen, mutable
 from crow.project import Plugin, fill_placeholders, from_home, reason
 
 if TYPE_CHECKING:

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from crow import (
-    FIRST,
-    LAST,
     Allow,
     Answer,
     Arg,
@@ -20,15 +18,16 @@ from crow import (
     CompactContext,
     Completion,
     Context,
-    Key,
     Message,
-    ModelError,
     ToolContext,
     TurnContext,
     hook,
-    mutable,
 )
+from crow.dataclasses import mutable
+from crow.errors import ModelError
 from crow.events import Compacted
+from crow.hooks import FIRST, LAST
+from crow.keys import Key
 from crow.messages import TokenCount
 
 if TYPE_CHECKING:

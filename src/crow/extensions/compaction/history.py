@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from crow import Message, frozen
+from crow import Message
+from crow.dataclasses import frozen
 from crow.messages import is_prompt, weight
 
 

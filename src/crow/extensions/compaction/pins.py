@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field
 from typing import Any, cast
 
-from crow import Message, mutable
+from crow import Message
+from crow.dataclasses import mutable
 from crow.extensions.compaction.summary import shortened
 from crow.messages import context_block, is_prompt, text_of
 

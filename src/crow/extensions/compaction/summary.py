@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from crow import Context, Message, ModelError, Request
+from crow import Context, Message, Request
+from crow.errors import ModelError
 from crow.messages import is_prompt, text_of, user
 
 SYSTEM = """\

@@ -8,12 +8,9 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Annotated
 
 from crow import (
-    LAST,
     Agent,
     Arg,
     Deny,
-    Key,
-    NextCall,
     PromptSection,
     Session,
     SessionContext,
@@ -23,7 +20,8 @@ from crow import (
 )
 from crow.extensions.container.container import Container, ContainerError, Recipe, listed
 from crow.extensions.container.launcher import ContainerLauncher
-from crow.keys import SANDBOX
+from crow.hooks import LAST, NextCall
+from crow.keys import SANDBOX, Key
 
 __all__ = ["Container", "ContainerError", "ContainerHook", "Recipe", "listed"]
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict, cast
 from urllib.parse import urlsplit
 
 from crow import (
-    LAST,
     Answer,
     Arg,
     Command,
@@ -20,15 +19,15 @@ from crow import (
     CompactContext,
     Completion,
     Context,
-    Key,
-    ModelError,
     Session,
     SessionContext,
     TurnContext,
     Usage,
     hook,
 )
-from crow.keys import PROMPT_CACHE
+from crow.errors import ModelError
+from crow.hooks import LAST
+from crow.keys import PROMPT_CACHE, Key
 from crow.messages import add_usage
 
 if TYPE_CHECKING:

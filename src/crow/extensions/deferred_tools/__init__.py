@@ -12,22 +12,10 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from crow import (
-    FIRST,
-    Agent,
-    Arg,
-    Call,
-    Completion,
-    Context,
-    Key,
-    RunContext,
-    Session,
-    Tool,
-    TurnContext,
-    frozen,
-    hook,
-    mutable,
-)
+from crow import Agent, Arg, Call, Completion, Context, RunContext, Session, Tool, TurnContext, hook
+from crow.dataclasses import frozen, mutable
+from crow.hooks import FIRST
+from crow.keys import Key
 from crow.messages import context_block
 
 if TYPE_CHECKING:

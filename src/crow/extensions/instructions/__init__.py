@@ -13,13 +13,16 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from crow import Arg, Context, Key, Point, PromptSection, Session, ToolContext, frozen, mutable
-from crow.keys import INSTRUCTION_FILES
+from crow import Arg, Context, PromptSection, Session, ToolContext
+from crow.dataclasses import frozen, mutable
+from crow.hooks import Point
+from crow.keys import INSTRUCTION_FILES, Key
 from crow.project import project_of, repository_folders
 
 if TYPE_CHECKING:
-    from crow import Agent, CwdContext, ProjectSettings
+    from crow import Agent, CwdContext
     from crow.extensions.instructions.rules import RuleFile
+    from crow.project import ProjectSettings
 
 NAME = "instructions"
 ORDER = 500

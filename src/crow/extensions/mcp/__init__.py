@@ -19,14 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from crow import (
-    FIRST,
     Agent,
     Answer,
     Ask,
     Command,
     CommandContext,
     Context,
-    Key,
     RunContext,
     Session,
     SessionContext,
@@ -38,19 +36,19 @@ from crow.extensions.mcp.events import ELICITATION, RESULT
 from crow.extensions.mcp.events import ElicitationContext as ElicitationContext
 from crow.extensions.mcp.events import ElicitationResultContext as ElicitationResultContext
 from crow.extensions.mcp.limits import Limits, LogLevel, McpOptions
-from crow.keys import CLIENT_SERVERS
+from crow.hooks import FIRST
+from crow.keys import CLIENT_SERVERS, Key
 from crow.messages import text_of
 from crow.project import ServerPolicy, from_home
 
 if TYPE_CHECKING:
-    from crow import ProjectSettings
     from crow.extensions.mcp.claude_json import ClaudeServers
     from crow.extensions.mcp.definitions import Definitions
     from crow.extensions.mcp.description import Description, DescriptionError
     from crow.extensions.mcp.server import KnownWays
     from crow.extensions.mcp.servers import Servers
     from crow.extensions.mcp.session_servers import SessionServers
-    from crow.project import Brought
+    from crow.project import Brought, ProjectSettings
 
 HELD: Key[Held] = Key("mcp.servers")
 LONGEST_WAIT = 24 * 3600.0

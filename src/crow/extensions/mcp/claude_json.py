@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from crow import frozen
+from crow.dataclasses import frozen
 from crow.extensions.mcp.description import Description, DescriptionError, from_table
 
 SOURCE = "~/.claude.json"

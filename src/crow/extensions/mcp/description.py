@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 from urllib.parse import urlsplit
 
-from crow import CrowError, frozen
+from crow import CrowError
+from crow.dataclasses import frozen
 
 if TYPE_CHECKING:
     from crow.extensions.mcp.auth.options import OAuth

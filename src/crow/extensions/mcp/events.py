@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, cast
 
-from crow import Context, Point
+from crow import Context
+from crow.hooks import Point
 
 Action = Literal["accept", "decline", "cancel"]
 Answer = tuple[Action, "dict[str, Any] | None"]

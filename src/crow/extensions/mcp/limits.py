@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from crow import Arg, frozen
+from crow import Arg
+from crow.dataclasses import frozen
 
 MEBIBYTE = 1024 * 1024
 MESSAGE = 8 * MEBIBYTE

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from crow import ModelError, RunContext
+from crow import RunContext
+from crow.errors import ModelError
 from crow.extensions.mcp.failure import Gone, Refused
 from crow.extensions.mcp.result import of_resource
 from crow.messages import Content, Part, text_of

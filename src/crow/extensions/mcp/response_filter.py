@@ -24,7 +24,7 @@ from mcp.types.methods import validate_server_result
 from mcp.types.version import LATEST_MODERN_VERSION
 from pydantic import ValidationError
 
-from crow import frozen
+from crow.dataclasses import frozen
 from crow.extensions.mcp.requests import Broken, Request, Requests, clean, failed
 from crow.extensions.mcp.schema import fault
 

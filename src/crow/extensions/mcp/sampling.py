@@ -9,8 +9,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from crow import Completion, Context, Key, ModelError, Request
+from crow import Completion, Context, Request
+from crow.errors import ModelError
 from crow.extensions.mcp.failure import Refused, plain
+from crow.keys import Key
 
 if TYPE_CHECKING:
     from crow import Message

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from crow import FIRST, Context, Key, SessionContext, hook
+from crow import Context, SessionContext, hook
 from crow.extensions.mcp.description import Description, DescriptionError, from_table
+from crow.hooks import FIRST
+from crow.keys import Key
 
 if TYPE_CHECKING:
     from crow import TurnContext

@@ -8,21 +8,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crow import FIRST, Answer, Command, frozen, hook
+from crow import Answer, Command, hook
+from crow.dataclasses import frozen
+from crow.hooks import FIRST
 from crow.keys import OUTPUT_STYLE, ROLE
 from crow.project import Plugin, matching_names
 
 if TYPE_CHECKING:
-    from crow import (
-        Agent,
-        CommandContext,
-        Context,
-        ProjectSettings,
-        Session,
-        SessionContext,
-        TurnContext,
-    )
+    from crow import Agent, CommandContext, Context, Session, SessionContext, TurnContext
     from crow.extensions.output_styles.style import Style
+    from crow.project import ProjectSettings
 
 DEFAULT, PART = "default", "output-styles"
 OPTION = "output_style"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
-from crow import frozen
+from crow.dataclasses import frozen
 from crow.project import FrontMatter, Plugin
 
 DEFAULT = "default"

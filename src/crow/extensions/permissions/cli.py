@@ -20,12 +20,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crow import Allow, Ask, Deny, Stop, frozen
+from crow import Allow, Ask, Deny, Stop
 from crow.cli import Output, UsageError, declare_agent, load_agent
+from crow.dataclasses import frozen
 
 if TYPE_CHECKING:
-    from crow import Agent, Record
+    from crow import Agent
     from crow.extensions.permissions.hook import PermissionsHook
+    from crow.hooks import Record
 
 CHECKED = "check"
 COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from crow import frozen
+from crow.dataclasses import frozen
 from crow.extensions.permissions.decision import Decision
 from crow.extensions.permissions.rules.command import CommandPattern
 

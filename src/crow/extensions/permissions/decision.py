@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from crow import frozen
+from crow.dataclasses import frozen
 from crow.extensions.permissions.paths.files import Finding
 
 ORDER = ("deny", "ask", "guard", "none", "allow")

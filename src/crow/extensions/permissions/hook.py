@@ -21,18 +21,19 @@ from crow import (
     Mode,
     SessionContext,
     ToolContext,
-    frozen,
     hook,
 )
+from crow.dataclasses import frozen
 from crow.events import ALLOW_ONCE, REJECT_ONCE, ConfigChanged, Notice, Option
 from crow.extensions.permissions.settings import MODES, NO_LIMITS, OFFERED, QUIET, Limits
 from crow.keys import GIVEN_MODE, MAY_READ, SANDBOX, UNASKED
 
 if TYPE_CHECKING:
-    from crow import Agent, ProjectSettings, Session
+    from crow import Agent, Session
     from crow.extensions.permissions.decision import Decision
     from crow.extensions.permissions.permissions import Permissions
     from crow.extensions.permissions.settings import RuleText
+    from crow.project import ProjectSettings
 
 Behaviour = Literal["allow", "ask", "deny"]
 Save = Callable[[str, Behaviour], "Awaitable[None] | None"]

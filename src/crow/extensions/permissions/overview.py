@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from crow import Allow, Answer, Ask, CommandContext, Deny, Session, frozen
+from crow import Allow, Answer, Ask, CommandContext, Deny, Session
+from crow.dataclasses import frozen
 from crow.extensions.permissions.settings import RuleText
 
 if TYPE_CHECKING:
-    from crow import Record
+    from crow.hooks import Record
 
 HERE = "this session"
 USER = "user"

@@ -15,23 +15,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from crow import (
-    FIRST,
-    LAST,
     Arg,
     Context,
     Message,
-    ModelError,
     Reply,
     RequestContext,
     RunContext,
     Session,
     SessionContext,
-    SessionError,
     ToolContext,
     ToolResult,
     UpdateContext,
     hook,
 )
+from crow.errors import ModelError, SessionError
 from crow.events import (
     ConfigChanged,
     Notice,
@@ -47,10 +44,12 @@ from crow.extensions.persistence.lease import Piece, Sort
 from crow.extensions.persistence.record import LONGEST, finished, started
 from crow.extensions.persistence.session_log import SessionLog
 from crow.extensions.persistence.store import FILE, SessionStore
+from crow.hooks import FIRST, LAST
 from crow.messages import user
 
 if TYPE_CHECKING:
-    from crow import Agent, ProjectSettings
+    from crow import Agent
+    from crow.project import ProjectSettings
 
 logger = logging.getLogger("crow.persistence")
 

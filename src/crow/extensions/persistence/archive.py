@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 from weakref import WeakValueDictionary
 
-from crow import SessionError
+from crow.errors import SessionError
 from crow.extensions.persistence.record import Row
 from crow.extensions.persistence.session_log import Batch, SessionLog
 from crow.extensions.persistence.writer import Work, Writer

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from crow import Attachments, SessionError, SessionInfo
+from crow.errors import SessionError
 from crow.extensions.persistence.lease import Claim, Tail
+from crow.storage import Attachments, SessionInfo
 
 if TYPE_CHECKING:
     from crow.extensions.persistence.session_log import Batch

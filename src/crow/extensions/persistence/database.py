@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from crow import SessionError
+from crow.errors import SessionError
 from crow.extensions.persistence.lease import Lease, Tail, read_tail, user_of
 from crow.extensions.persistence.schema import APPLICATION_ID, MIGRATIONS
 from crow.extensions.persistence.session_log import Batch, write

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from crow import SessionInfo
+from crow.storage import SessionInfo
 
 if TYPE_CHECKING:
     from crow.extensions.persistence.sql import Connection

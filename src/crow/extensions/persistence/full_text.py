@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from crow import SessionInfo, frozen
+from crow.dataclasses import frozen
 from crow.extensions.persistence.filters import matches, split
 from crow.messages import is_prompt, text_of
+from crow.storage import SessionInfo
 
 if TYPE_CHECKING:
     from crow.extensions.persistence.backend import Backend, Hit

@@ -21,7 +21,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal, Protocol, cast
 
-from crow import SessionInUse, frozen
+from crow.dataclasses import frozen
+from crow.errors import SessionInUse
 from crow.extensions.persistence.record import Kind, Row
 
 Sort = Literal["text", "thought", "output"]

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from crow import SessionInfo, frozen
+from crow.dataclasses import frozen
 from crow.extensions.persistence.points import said_in
 from crow.extensions.persistence.session_rows import find_session
+from crow.storage import SessionInfo
 
 if TYPE_CHECKING:
     from crow.extensions.persistence.sql import Connection

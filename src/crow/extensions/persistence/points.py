@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from crow import frozen
+from crow.dataclasses import frozen
 from crow.extensions.persistence.record import Row
 from crow.messages import is_prompt, text_of
 

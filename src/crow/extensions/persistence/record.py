@@ -27,15 +27,14 @@ from crow import (
     Continue,
     Deny,
     Message,
-    Record,
     RequestContext,
     Stop,
     ToolContext,
     ToolResult,
-    frozen,
-    mutable,
 )
+from crow.dataclasses import frozen, mutable
 from crow.events import PlanChanged, PlanEntry
+from crow.hooks import Record
 from crow.tools import Diff, Location, shortened
 
 Kind = Literal[

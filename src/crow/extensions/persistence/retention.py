@@ -8,11 +8,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from crow import SessionError
+from crow.errors import SessionError
 from crow.project import state_directory
 
 if TYPE_CHECKING:
-    from crow import Agent, Store
+    from crow import Agent
+    from crow.storage import Store
 
 logger = logging.getLogger("crow.persistence")
 

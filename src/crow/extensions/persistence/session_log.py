@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from crow import Message, Session, SessionError, Usage, frozen
+from crow import Message, Session, Usage
+from crow.dataclasses import frozen
+from crow.errors import SessionError
 from crow.extensions.persistence.record import (
     TELLING,
     Entry,

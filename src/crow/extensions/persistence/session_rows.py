@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from crow import SessionError, SessionInfo
+from crow.errors import SessionError
 from crow.extensions.persistence.record import Entry, Row, dump, read_entries
 from crow.extensions.persistence.session_log import insert, now, touch
+from crow.storage import SessionInfo
 
 if TYPE_CHECKING:
     from crow.extensions.persistence.sql import Connection

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
-from crow import Key, Message, Session, SessionError, SessionInfo, SessionInUse, read_in_thread
+from crow import Message, Session
+from crow.errors import SessionError, SessionInUse
 from crow.extensions.persistence.archive import Archive
 from crow.extensions.persistence.record import Entry, Row, dump, together
 from crow.extensions.persistence.session_log import SessionLog
@@ -29,9 +30,11 @@ from crow.extensions.persistence.session_rows import (
     session_page,
     whole_session,
 )
+from crow.keys import Key
+from crow.storage import SessionInfo
+from crow.tools import read_in_thread
 
 if TYPE_CHECKING:
-    from crow import Attachments
     from crow.events import Event
     from crow.extensions.persistence.backend import Backend
     from crow.extensions.persistence.full_text import Found
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from crow.extensions.persistence.points import Point
     from crow.extensions.persistence.sql import Connection
     from crow.extensions.persistence.writer import Work
+    from crow.storage import Attachments
 
 logger = logging.getLogger("crow.persistence")
 
@@ -50,7 +54,7 @@ ID = re.compile(r"[A-Za-z0-9][\w-]{0,99}", re.ASCII)
 
 
 class SessionStore:
-    """All sessions of a place; a `crow.Store`, and more that is asked of sessions."""
+    """All sessions of a place; a `crow.storage.Store`, and more that is asked of sessions."""
 
     def __init__(self, place: Backend) -> None:
         self._place = place

@@ -6,10 +6,8 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from crow import (
-    FIRST,
     CompactContext,
     ConfigContext,
-    Record,
     RequestContext,
     RunContext,
     Session,
@@ -26,6 +24,7 @@ from crow.extensions.prompt_cache.sent_request import (
     Setting,
     Stage,
 )
+from crow.hooks import FIRST, Record
 from crow.keys import SYSTEM_PROMPT
 
 if TYPE_CHECKING:

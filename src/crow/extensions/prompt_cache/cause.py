@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from crow import Record, frozen
+from crow.dataclasses import frozen
 from crow.extensions.prompt_cache.sent_request import Memory, Sent, Stage, begins_with, parting
+from crow.hooks import Record
 from crow.messages import weight
 
 if TYPE_CHECKING:

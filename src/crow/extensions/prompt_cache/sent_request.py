@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from crow import Key, Session, mutable
-from crow.keys import PROMPT_CACHE
+from crow import Session
+from crow.dataclasses import mutable
+from crow.keys import PROMPT_CACHE, Key
 
 if TYPE_CHECKING:
     from crow import Message

@@ -11,22 +11,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from crow import (
-    LAST,
-    Arg,
-    Command,
-    Context,
-    Key,
-    NextCall,
-    Session,
-    SessionContext,
-    ToolContext,
-    hook,
-)
+from crow import Arg, Command, Context, Session, SessionContext, ToolContext, hook
+from crow.hooks import LAST, NextCall
+from crow.keys import Key
 from crow.project import state_directory
 
 if TYPE_CHECKING:
-    from crow import Agent, Answer, Attachments, CommandContext, ToolResult
+    from crow import Agent, Answer, CommandContext, ToolResult
     from crow.extensions.rewind.file_tracker import FileTracker, RunningCall
     from crow.extensions.rewind.inotify import Inotify
     from crow.extensions.rewind.path_state import Keeping
@@ -34,6 +25,7 @@ if TYPE_CHECKING:
     from crow.extensions.rewind.restoring import Outcome
     from crow.extensions.rewind.shared_store import Kept, StoreQuota
     from crow.extensions.rewind.store import Store
+    from crow.storage import Attachments
 
 NAME = "rewind"
 HARMLESS = frozenset({"read", "search", "fetch", "think", "switch_mode"})

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
 from typing import TypeGuard
 
-from crow import frozen
+from crow.dataclasses import frozen
 from crow.extensions.rewind.inotify import Follower, Inotify
 from crow.extensions.rewind.path_state import (
     ABSENT,

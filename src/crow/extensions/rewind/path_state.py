@@ -9,7 +9,7 @@ import stat
 import time
 from typing import Literal, TypeAlias
 
-from crow import frozen
+from crow.dataclasses import frozen
 
 Kind = Literal["absent", "file", "link", "folder", "other", "unknown"]
 Stamp: TypeAlias = "tuple[int, ...]"

@@ -10,7 +10,7 @@ from itertools import accumulate, pairwise
 from pathlib import PurePath
 from typing import Literal
 
-from crow import frozen
+from crow.dataclasses import frozen
 from crow.extensions.rewind.file_tracker import ANYWHERE
 from crow.extensions.rewind.path_state import UNKNOWN, Keeping, PathState, look
 from crow.extensions.rewind.shared_store import Kept

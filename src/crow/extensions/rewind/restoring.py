@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Generator, Iterable
 from contextlib import ExitStack, contextmanager, suppress
 
-from crow import frozen
+from crow.dataclasses import frozen
 from crow.extensions.rewind.path_state import Keeping, PathState, Stamp, look, stamp
 from crow.extensions.rewind.plan import ELSEWHERE, Plan, Step
 from crow.extensions.rewind.shared_store import Kept

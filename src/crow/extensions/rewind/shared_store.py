@@ -13,9 +13,10 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from crow import Attachment, Attachments, SessionError
+from crow.errors import SessionError
 from crow.extensions.rewind.path_state import PathState, Stamp
 from crow.extensions.rewind.store import DAY, Change, Store, mark_of
+from crow.storage import Attachment, Attachments
 
 logger = logging.getLogger("crow.rewind")
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from crow import frozen
+from crow.dataclasses import frozen
 from crow.extensions.rewind.path_state import PathState, Stamp
 
 SCHEMA = """

@@ -11,31 +11,29 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
 from crow import (
-    FIRST,
-    LAST,
     Answer,
     Arg,
     Command,
     CommandContext,
     Deny,
-    Key,
-    NextCall,
     SessionContext,
     Tool,
     ToolContext,
     ToolEnvironment,
     ToolResult,
-    frozen,
     hook,
 )
-from crow.keys import PROGRAMS, SANDBOX
+from crow.dataclasses import frozen
+from crow.hooks import FIRST, LAST, NextCall
+from crow.keys import PROGRAMS, SANDBOX, Key
 from crow.project import SandboxSettings
 from crow.tools import ToolKind
 
 if TYPE_CHECKING:
-    from crow import Agent, ProjectSettings, Session
+    from crow import Agent, Session
     from crow.extensions.sandbox.finder import Finder
     from crow.extensions.sandbox.session import SessionSandbox
+    from crow.project import ProjectSettings
 
 SESSION: Key[SessionSandbox] = Key("sandbox.session")
 RUNS = frozenset({"Bash"})
@@ -52,7 +50,7 @@ Amount = Annotated[int | None, Arg(minimum=0)]
 
 @frozen
 class SandboxOptions:
-    """Limits of what a command may use, 0 being none; the settings' `sandbox` says what it may touch.
+    """Limits of what a command may use, 0 being none; `sandbox` in settings says what it touches.
 
     What runs outside is limited as well.
     """

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
-from crow import frozen
+from crow.dataclasses import frozen
 from crow.extensions.sandbox.policy import Policy
 from crow.process import mark_of
 

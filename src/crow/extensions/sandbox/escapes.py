@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from crow import frozen
+from crow.dataclasses import frozen
 
 
 @frozen

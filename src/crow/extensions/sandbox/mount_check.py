@@ -17,7 +17,7 @@ from _thread import start_new_thread
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 
-from crow import frozen
+from crow.dataclasses import frozen
 from crow.extensions.sandbox.backend import Finding, Launch
 from crow.extensions.sandbox.mounts import is_below
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from crow import frozen
+from crow.dataclasses import frozen
 from crow.extensions.sandbox.mounts import PRIVATE, is_below
 from crow.extensions.sandbox.policy import Limits, Policy, Proxy, Ring
 from crow.extensions.sandbox.protected import (

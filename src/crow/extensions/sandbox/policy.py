@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from crow import frozen
+from crow.dataclasses import frozen
 
 Ring: TypeAlias = Literal["reading", "workspace"]
 

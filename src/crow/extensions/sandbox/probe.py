@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Callable
 
-from crow import frozen
+from crow.dataclasses import frozen
 from crow.extensions.sandbox.backend import Backend, Launch, Unconfined
 from crow.extensions.sandbox.policy import Policy
 from crow.extensions.sandbox.probe_cache import bwrap, remember, remembered

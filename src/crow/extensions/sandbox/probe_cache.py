@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from crow import frozen
+from crow.dataclasses import frozen
 
 _TRUSTED = ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin")
 _SWITCHES = (

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Self
 
-from crow import frozen
+from crow.dataclasses import frozen
 from crow.extensions.sandbox.policy import Limits
 from crow.extensions.sandbox.ramfiles import held_by, total
 from crow.extensions.sandbox.survivors import filters, own_filters

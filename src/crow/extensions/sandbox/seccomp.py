@@ -13,7 +13,7 @@ import struct
 from collections.abc import Iterable
 from functools import cache
 
-from crow import frozen
+from crow.dataclasses import frozen
 
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _LOAD, _AND, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06

@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from crow import ToolResult, frozen
+from crow import ToolResult
+from crow.dataclasses import frozen
 from crow.extensions.sandbox.finder import NOTHING, Finder
 
 if TYPE_CHECKING:

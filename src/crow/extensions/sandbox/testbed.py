@@ -22,7 +22,7 @@ from pathlib import Path
 from string import Template
 from typing import Any, Self
 
-from crow import frozen
+from crow.dataclasses import frozen
 from crow.extensions.sandbox.backend import Backend, Launch
 from crow.extensions.sandbox.escapes import Escape
 from crow.extensions.sandbox.mounts import PRIVATE, is_below

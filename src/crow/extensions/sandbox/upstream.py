@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from urllib.parse import unquote, urlsplit
 
-from crow import frozen
+from crow.dataclasses import frozen
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 _PORTS = {"http": 80, "https": 443}

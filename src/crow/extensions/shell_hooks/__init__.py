@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from crow import Key, frozen
+from crow.dataclasses import frozen
+from crow.keys import Key
 from crow.project import HookFile, define_front_matter, is_trusted, state_directory
 
 if TYPE_CHECKING:
-    from crow import Agent, Context, ProjectSettings, Session, SessionContext
+    from crow import Agent, Context, Session, SessionContext
     from crow.extensions.shell_hooks.handler import Handler
     from crow.extensions.shell_hooks.handlers import Applies, Handlers
-    from crow.project import FrontMatterContext, Plugin
+    from crow.project import FrontMatterContext, Plugin, ProjectSettings
 
 NAME = "shell_hooks"
 LONGEST = 86_400.0  # of a point, in seconds: each handler has a limit of its own

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any, Literal
 
-from crow import frozen
+from crow.dataclasses import frozen
 
 Blocking = Literal["block", "tell", "user", "ignore"]
 ALL = ("command", "http", "mcp_tool", "prompt", "agent")

@@ -11,7 +11,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from crow import ModelError, Record, ToolContext
+from crow import ToolContext
+from crow.errors import ModelError
 from crow.extensions.shell_hooks.environment import (
     SKILL,
     command_line,
@@ -30,6 +31,7 @@ from crow.extensions.shell_hooks.prompt import ask_model, call_tool
 from crow.extensions.shell_hooks.report import Report
 from crow.extensions.shell_hooks.spill import LIMIT, capped
 from crow.extensions.shell_hooks.verifier import ask_agent
+from crow.hooks import Record
 from crow.keys import PROGRAMS
 from crow.messages import context_block
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from crow import frozen
+from crow.dataclasses import frozen
 from crow.extensions.shell_hooks.event import (
     EVENTS,
     KNOWN,

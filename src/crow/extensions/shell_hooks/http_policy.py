@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
-from crow import frozen
+from crow.dataclasses import frozen
 from crow.extensions.shell_hooks.handler import Handler
 
 

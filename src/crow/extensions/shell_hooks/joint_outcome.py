@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from crow import frozen
+from crow.dataclasses import frozen
 from crow.extensions.shell_hooks.handler import Handler
 from crow.extensions.shell_hooks.outcome import Outcome, Permission
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from crow import Key
 from crow.extensions.shell_hooks.http import Web
 from crow.extensions.shell_hooks.transcript import Transcript
+from crow.keys import Key
 from crow.process import ProcessReaper
 
 if TYPE_CHECKING:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from crow import HookResult, frozen
+from crow.dataclasses import frozen
 from crow.extensions.shell_hooks.event import Event
 from crow.extensions.shell_hooks.handler import Handler
 from crow.extensions.shell_hooks.output import SILENCE, Output, RawOutput, read
+from crow.hooks import HookResult
 
 Kind = Literal["success", "blocking", "non_blocking_error", "cancelled"]
 Permission = Literal["allow", "ask", "defer", "deny"]

@@ -8,8 +8,9 @@ from dataclasses import field
 from functools import partial
 from typing import Any, cast
 
-from crow import HookResult, frozen
+from crow.dataclasses import frozen
 from crow.extensions.shell_hooks.event import Event
+from crow.hooks import HookResult
 
 Fields = Mapping[str, Any]
 CUT_OFF = "no JSON: it begins like an object and does not end like one"

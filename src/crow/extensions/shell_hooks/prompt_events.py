@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from crow import Continue, Deny, ModelError, Stop
+from crow import Continue, Deny, Stop
+from crow.errors import ModelError
 from crow.events import TitleChanged
 from crow.extensions.shell_hooks.display import show_written
 from crow.extensions.shell_hooks.environment import DEEPEST, depth

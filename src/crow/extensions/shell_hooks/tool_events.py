@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from crow import Allow, Deny, HookResult, Stop, ToolResult
+from crow import Allow, Deny, Stop, ToolResult
 from crow.extensions.shell_hooks.joint_outcome import JointOutcome, chained
 from crow.extensions.shell_hooks.permission import suggestions, update
+from crow.hooks import HookResult
 from crow.tools import ToolName
 
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from crow import Allow, Continue, ModelError
+from crow import Allow, Continue
+from crow.errors import ModelError
 from crow.extensions.shell_hooks.handler import Handler
 from crow.extensions.shell_hooks.memory import SILENT
 from crow.extensions.shell_hooks.outcome import Outcome, failed

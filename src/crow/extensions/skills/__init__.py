@@ -9,19 +9,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from crow import (
-    Allow,
-    Answer,
-    Ask,
-    Command,
-    ConfigContext,
-    Context,
-    CrowError,
-    Key,
-    PromptSection,
-    frozen,
-    hook,
-)
+from crow import Allow, Answer, Ask, Command, ConfigContext, Context, CrowError, PromptSection, hook
+from crow.dataclasses import frozen
 from crow.events import CommandsChanged
 from crow.extensions.skills.index import (
     Files,
@@ -32,6 +21,7 @@ from crow.extensions.skills.index import (
     of_plugins,
     places,
 )
+from crow.keys import Key
 from crow.messages import text_of
 from crow.project import (
     Plugin,
@@ -46,14 +36,13 @@ if TYPE_CHECKING:
         Agent,
         CommandContext,
         CompactContext,
-        ProjectSettings,
         RunContext,
         Session,
         SessionContext,
         ToolContext,
     )
     from crow.extensions.skills.skill import Skill
-    from crow.project import Brought
+    from crow.project import Brought, ProjectSettings
 
 NAME = "skills"
 TOOL = "Skill"

@@ -10,7 +10,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeAlias
 
-from crow import CrowError, frozen, mutable
+from crow import CrowError
+from crow.dataclasses import frozen, mutable
 from crow.project import Plugin, foreign_folders, matching_names, reason, repository_folders
 
 if TYPE_CHECKING:

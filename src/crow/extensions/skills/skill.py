@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from crow import CrowError, frozen
+from crow import CrowError
+from crow.dataclasses import frozen
 from crow.project import Plugin, fill_placeholders
 
 if TYPE_CHECKING:

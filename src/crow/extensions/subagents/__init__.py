@@ -9,7 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from crow import Arg, ExtensionError, Key, ToolResult, frozen
+from crow import Arg, ToolResult
+from crow.dataclasses import frozen
+from crow.errors import ExtensionError
 from crow.extensions.subagents.definition import (
     BUILT_IN,
     GENERAL_PURPOSE,
@@ -17,19 +19,12 @@ from crow.extensions.subagents.definition import (
     Definitions,
     defined,
 )
+from crow.keys import Key
 from crow.project import Plugin, matching_names
 
 if TYPE_CHECKING:
-    from crow import (
-        LLM,
-        Agent,
-        ProjectSettings,
-        Session,
-        SessionContext,
-        ToolContext,
-        ToolEnvironment,
-    )
-    from crow.project import Brought
+    from crow import LLM, Agent, Session, SessionContext, ToolContext, ToolEnvironment
+    from crow.project import Brought, ProjectSettings
     from crow.tools import ToolKind
 
 FOLDERS = (".crow/agents", ".claude/agents")

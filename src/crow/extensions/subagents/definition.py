@@ -8,7 +8,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from crow import CrowError, frozen, mutable
+from crow import CrowError
+from crow.dataclasses import frozen, mutable
 from crow.project import Plugin, fill_placeholders, reason
 from crow.tools import ToolName
 

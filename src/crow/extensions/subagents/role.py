@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crow import FIRST, hook
+from crow import hook
+from crow.hooks import FIRST
 from crow.project import use_front_matter
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crow import Key
 from crow.extensions.subagents.definition import Definition
+from crow.keys import Key
 from crow.project import FrontMatter, is_trusted, project_of
 
 if TYPE_CHECKING:

@@ -7,7 +7,9 @@ from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from crow import HookError, ModelError, ToolResult, frozen
+from crow import ToolResult
+from crow.dataclasses import frozen
+from crow.errors import HookError, ModelError
 from crow.extensions.subagents.definition import Definition
 from crow.extensions.subagents.relay import Relay
 from crow.extensions.subagents.role import Beginning, CallerMode, Turns, mode_of

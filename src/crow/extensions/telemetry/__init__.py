@@ -14,17 +14,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from crow import FIRST, LAST, Context, ExtensionError, Key, Record, hook
-from crow.keys import CARRIER, TRACE_CONTEXT
+from crow import Context, hook
+from crow.errors import ExtensionError
+from crow.hooks import FIRST, LAST, Record
+from crow.keys import CARRIER, TRACE_CONTEXT, Key
 
 if TYPE_CHECKING:
     from crow import (
         Agent,
         CompactContext,
         Completion,
-        Next,
-        NextCall,
-        NextRequest,
         RunContext,
         SessionContext,
         ToolContext,
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     )
     from crow.events import Delta
     from crow.extensions.telemetry.spans import Run, Telemetry
+    from crow.hooks import Next, NextCall, NextRequest
 
 logger = logging.getLogger("crow.telemetry")
 

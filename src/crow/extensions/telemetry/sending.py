@@ -9,7 +9,7 @@ from typing import Any
 
 from opentelemetry import metrics, trace
 
-from crow import ExtensionError
+from crow.errors import ExtensionError
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 SDK, EXPORTER = "opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"

@@ -23,7 +23,8 @@ from opentelemetry.trace import (
 )
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from crow import Deny, ModelError, Stop, __version__
+from crow import Deny, Stop, __version__
+from crow.errors import ModelError
 from crow.extensions.telemetry.content import as_json
 from crow.extensions.telemetry.metrics import Metrics
 from crow.extensions.telemetry.names import (
@@ -33,7 +34,8 @@ from crow.extensions.telemetry.names import (
 )
 
 if TYPE_CHECKING:
-    from crow import Record, RunContext, ToolContext
+    from crow import RunContext, ToolContext
+    from crow.hooks import Record
 
 W3C = CompositePropagator([TraceContextTextMapPropagator(), W3CBaggagePropagator()])
 """Whatever the program uses else: MCP and ACP know these."""

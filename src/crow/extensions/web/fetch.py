@@ -11,7 +11,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
-from crow import CrowError, __version__, frozen
+from crow import CrowError, __version__
+from crow.dataclasses import frozen
 from crow.extensions.web.address import (
     Address,
     AddressError,

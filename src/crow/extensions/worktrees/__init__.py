@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crow import (
-    LAST,
     Agent,
     Answer,
     Command,
     CommandContext,
     Context,
-    HookError,
     Session,
     SessionContext,
     WorktreeContext,
     hook,
 )
+from crow.errors import HookError
+from crow.hooks import LAST
 
 NAME = "worktrees"
 REMOVE = "remove"

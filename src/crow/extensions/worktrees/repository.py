@@ -11,7 +11,7 @@ import re
 import shutil
 from pathlib import Path
 
-from crow import HookError
+from crow.errors import HookError
 from crow.process import run
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")

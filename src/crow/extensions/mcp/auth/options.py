@@ -10,7 +10,7 @@ from socket import inet_aton
 from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
-from crow import frozen
+from crow.dataclasses import frozen
 
 Grant = Literal["authorization_code", "client_credentials", "identity_assertion"]
 GRANTS: tuple[Grant, ...] = ("authorization_code", "client_credentials", "identity_assertion")

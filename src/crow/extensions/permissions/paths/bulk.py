@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from crow import frozen
+from crow.dataclasses import frozen
 from crow.extensions.permissions.programs.edits import edits
 from crow.extensions.permissions.shell.script import Word
 from crow.extensions.permissions.shell.wrapper import program

@@ -10,7 +10,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Protocol
 
-from crow import frozen
+from crow.dataclasses import frozen
 
 LARGEST = 256 * 1024 * 1024
 """No file that a judgement depends on is larger."""

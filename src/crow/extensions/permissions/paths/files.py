@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal
 
-from crow import frozen
+from crow.dataclasses import frozen
 from crow.extensions.permissions.paths.disk import Disk, ResolvedPath, inside, place
 from crow.extensions.permissions.paths.protected import INSTALLED, is_protected, is_started
 from crow.extensions.permissions.programs.lookup import Lookup

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from urllib.parse import unquote
 
-from crow import frozen
+from crow.dataclasses import frozen
 from crow.extensions.permissions.programs.readonly import reads
 from crow.extensions.permissions.programs.sed import edited
 from crow.extensions.permissions.programs.table import Program, Use, option, program_of

@@ -6,7 +6,7 @@ import re
 import struct
 from collections.abc import Iterator, Sequence
 
-from crow import frozen
+from crow.dataclasses import frozen
 from crow.extensions.permissions.paths.disk import Disk
 from crow.extensions.permissions.shell.script import HOLE, Word
 

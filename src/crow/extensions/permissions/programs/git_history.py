@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from crow import frozen
+from crow.dataclasses import frozen
 from crow.extensions.permissions.paths.command_paths import CommandPaths
 from crow.extensions.permissions.paths.disk import ResolvedPath, inside, place
 from crow.extensions.permissions.paths.files import Finding

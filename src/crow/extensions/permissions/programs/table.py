@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from crow import frozen
+from crow.dataclasses import frozen
 from crow.extensions.permissions.shell.script import Word
 
 SHORT = re.compile(r"(\w|\.)(::|:|@)?")

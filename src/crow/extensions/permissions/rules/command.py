@@ -10,7 +10,7 @@ import re
 import shlex
 from collections.abc import Sequence
 
-from crow import frozen
+from crow.dataclasses import frozen
 from crow.extensions.permissions.shell.script import GAP, HOLE
 
 SPANS_OPTIONS = 4

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from crow import frozen
+from crow.dataclasses import frozen
 from crow.extensions.permissions.paths.disk import inside
 
 SINGLE = re.compile(r"[^/*?\[]+/\*\*")

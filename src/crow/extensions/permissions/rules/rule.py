@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, Literal
 
-from crow import frozen
+from crow.dataclasses import frozen
 from crow.extensions.permissions.rules.command import CommandPattern
 from crow.extensions.permissions.rules.domain import domain_expression
 from crow.extensions.permissions.rules.pattern import PathPattern

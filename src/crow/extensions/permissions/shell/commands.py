@@ -8,7 +8,7 @@ from functools import cache
 from threading import local
 from typing import TYPE_CHECKING
 
-from crow import frozen
+from crow.dataclasses import frozen
 from crow.extensions.permissions.decision import Decision
 from crow.extensions.permissions.paths.files import Files, Finding
 from crow.extensions.permissions.rules.rule import PermissionRule, limits_commands

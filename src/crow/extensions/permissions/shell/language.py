@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from crow import frozen
+from crow.dataclasses import frozen
 from crow.extensions.permissions.shell.script import HOLE, Word
 from crow.extensions.permissions.shell.wrapper import program
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from crow import frozen
+from crow.dataclasses import frozen
 
 HOLE = "\x01"  # stands for text that only the shell will know; no command can contain it
 GAP = "\x00"  # stands between the words of a joined command

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from crow import frozen
+from crow.dataclasses import frozen
 from crow.extensions.permissions.shell.heredoc_chain import JOINED, continued
 from crow.extensions.permissions.shell.quoting import (
     ARITHMETIC,

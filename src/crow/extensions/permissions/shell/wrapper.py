@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from posixpath import basename
 
-from crow import frozen
+from crow.dataclasses import frozen
 from crow.extensions.permissions.programs.sed import is_plain
 from crow.extensions.permissions.shell.script import Word
 

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from crow import Attachment, SessionError
+from crow.errors import SessionError
+from crow.storage import Attachment
 
 if TYPE_CHECKING:
     from crow.extensions.persistence.postgres.connection import PostgresConnection

@@ -19,7 +19,7 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crow import SessionError, SessionInUse
+from crow.errors import SessionError, SessionInUse
 from crow.extensions.persistence.lease import Piece
 from crow.extensions.persistence.record import Row
 

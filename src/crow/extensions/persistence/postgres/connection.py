@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from crow import SessionError
+from crow.errors import SessionError
 from crow.extensions.persistence.sql import Value, Values
 
 if TYPE_CHECKING:

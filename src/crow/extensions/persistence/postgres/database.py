@@ -9,7 +9,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
-from crow import SessionError
+from crow.errors import SessionError
 from crow.extensions.persistence.full_text import info
 from crow.extensions.persistence.lease import Piece, Tail
 from crow.extensions.persistence.postgres.append import append

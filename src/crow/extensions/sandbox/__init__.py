@@ -52,7 +52,7 @@ Amount = Annotated[int | None, Arg(minimum=0)]
 
 @frozen
 class SandboxOptions:
-    """Limits of what a command may use, 0 being none; the settings' `sandbox` says what it may touch.
+    """Limits of what a command may use, 0 being none; `sandbox` in settings says what it touches.
 
     What runs outside is limited as well.
     """

@@ -19,7 +19,7 @@ from crow.core.errors import ExtensionError, with_place
 from crow.core.hooks.hook import Owner
 from crow.core.messages import ToolSpec
 from crow.core.ports.tool import Tool
-from crow.core.support.frozen import KeptDict, frozen, kept
+from crow.core.support.frozen import frozen, kept
 
 if TYPE_CHECKING:
     from crow.core.hooks.contexts import CommandContext
@@ -181,8 +181,8 @@ def spec_of(tool: Tool) -> ToolSpec:
     parameters = dict(tool.parameters)
     if parameters.get("additionalProperties") is False:
         del parameters["additionalProperties"]
-    function = KeptDict(name=tool.name, description=tool.description, parameters=kept(parameters))
-    return cast("ToolSpec", KeptDict(type="function", function=function))
+    function = {"name": tool.name, "description": tool.description, "parameters": parameters}
+    return cast("ToolSpec", kept({"type": "function", "function": function}))
 
 
 @frozen

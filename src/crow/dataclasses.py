@@ -2,17 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from crow.core.support.frozen import frozen, mutable
 
-from crow._lazy import lazy
-
-if TYPE_CHECKING:
-    from crow.core.support.frozen import frozen as frozen
-    from crow.core.support.frozen import mutable as mutable
-
-_ROOMS = {
-    "crow.core.support.frozen": "frozen mutable",
-}
-
-if not TYPE_CHECKING:  # a checker takes any name for there where it sees one
-    __all__, __getattr__, __dir__ = lazy(__name__, _ROOMS)
+__all__ = ["frozen", "mutable"]

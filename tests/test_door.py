@@ -93,6 +93,20 @@ def test_importing_it_imports_nothing_else():
     assert set(shown.stdout.split()) == {"crow", "crow._version"}
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("FIRST", "it is in crow.hooks"),
+        ("ModelError", "it is in crow.errors"),
+        ("Key", "it is in crow.keys"),
+        ("Sesion", "did you mean 'Session'?"),
+    ],
+)
+def test_a_name_that_is_elsewhere_is_told_with_its_place(name: str, hint: str):
+    with pytest.raises(ImportError, match=re.escape(hint)):
+        exec(f"from crow import {name}")
+
+
 def blocks(page: Path) -> Iterator[str]:
     """The Python of a page."""
     found = re.findall(

@@ -89,6 +89,7 @@ _ROOMS = {
     "crow.core.verdicts": "Allow Answer Ask Continue Deny Stop Verdict",
     "crow.tools": "tool",
 }
+_BESIDE = "crow.hooks crow.errors crow.storage crow.dataclasses crow.keys crow.project".split()
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()}
 
 __all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
@@ -102,7 +103,7 @@ if not TYPE_CHECKING:  # a checker takes any name for there where it sees one
 
         home = _HOMES.get(name)
         if home is None:
-            raise import_module("crow._lazy").missing("crow", name, _HOMES)
+            raise import_module("crow._lazy").missing("crow", name, _HOMES, _BESIDE)
         if name in ("Agent", "HookRegistry"):
             import_module("crow.defaults").install()
         thing = getattr(import_module(home), name)

@@ -26,8 +26,9 @@ def lazy(
     return list(homes), get, lambda: list(homes)
 
 
-def missing(package: str, name: str, known: Iterable[str]) -> Exception:
-    """What to raise for a name that is not there: for ``from package import name`` the nearest one.
+def missing(package: str, name: str, known: Iterable[str], rooms: Iterable[str] = ()) -> Exception:
+    """What to raise for a name that is not there: for ``from package import name`` the nearest one,
+    or the one of ``rooms`` that has it.
 
     That is asked for as an attribute before a module of the name is looked for. Everybody else
     gets an `AttributeError`, to which Python adds the nearest name where it shows it.
@@ -40,5 +41,8 @@ def missing(package: str, name: str, known: Iterable[str]) -> Exception:
 
         near = get_close_matches(name, list(known), 1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
+        homes = (room for room in rooms if name in import_module(room).__all__)
+        if home := next(homes, ""):
+            hint = f"; it is in {home}"
         return ImportError(f"cannot import name {name!r} from {package!r}{hint}", name=package)
     return AttributeError(f"module {package!r} has no attribute {name!r}")

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
-from crow.core.errors import ExtensionError, HookError, ModelError, SessionError, SessionInUse
+from crow.core.errors import (
+    CrowError,
+    ExtensionError,
+    HookError,
+    ModelError,
+    SessionError,
+    SessionInUse,
+)
 
-__all__ = ["ExtensionError", "HookError", "ModelError", "SessionError", "SessionInUse"]
+__all__ = ["CrowError", "ExtensionError", "HookError", "ModelError", "SessionError", "SessionInUse"]

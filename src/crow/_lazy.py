@@ -27,10 +27,10 @@ def lazy(
 
 
 def missing(package: str, name: str, known: Iterable[str], rooms: Iterable[str] = ()) -> Exception:
-    """What to raise for a name that is not there: for ``from package import name`` the nearest one,
-    or the one of ``rooms`` that has it.
+    """The error for a name that is not there.
 
-    That is asked for as an attribute before a module of the name is looked for. Everybody else
+    For ``from package import name`` it names the nearest one, or the one of ``rooms`` that has it:
+    that is asked for as an attribute before a module of the name is looked for. Everybody else
     gets an `AttributeError`, to which Python adds the nearest name where it shows it.
     """
     from importlib.util import find_spec

@@ -14,6 +14,7 @@ from crow.core.catalog import Command, Mode, PromptSection
 from crow.core.errors import ExtensionError, HookError, ModelError, SessionError
 from crow.core.events import ConfigChanged, Notice, TextDelta
 from crow.core.hooks.contexts import ConfigContext
+from crow.core.ports.llm import Completion, Request
 from crow.core.session import Session
 from crow.core.verdicts import Allow, Answer, Ask, Deny, Stop
 from crow.extensions import SystemPromptHook
@@ -679,3 +680,27 @@ async def test_a_prompt_is_refused_in_the_name_of_whoever_refused_it(watcher):
     assert reply.detail == "not today"
     told = [event for event in watcher.events if isinstance(event, Notice)]
     assert told == [Notice("refused by sunday: not today", "warning", "sunday")]
+
+
+async def test_what_is_no_session_mode_or_section_is_told_with_what_is() -> None:
+    wrong: Any = "abc"
+    async with bare("Yes.") as agent:
+        with pytest.raises(SessionError, match=r"'abc' is no Session: await agent.load_session"):
+            await agent.run("Go", session=wrong)
+        with pytest.raises(ExtensionError, match="'abc' is no mode: Mode"):
+            agent.add_mode(wrong)
+        with pytest.raises(ExtensionError, match="'abc' is no section: PromptSection"):
+            agent.add_section(wrong)
+
+
+async def test_a_model_whose_stream_returns_is_told_to_yield() -> None:
+    class Returns:
+        model = "mine"
+
+        async def stream(self, request: Request) -> Completion:
+            return Completion("Yes.")
+
+    wrong: Any = Returns()
+    async with Agent(wrong, tools=()) as agent:
+        with pytest.raises(ModelError, match=r"stream\(\) returns: it is to yield"):
+            await agent.run("Go")

@@ -73,10 +73,14 @@ class Host:
 
     def add_mode(self, mode: Mode, *, replace: bool = False) -> Callable[[], None]:
         """Offer a mode; returns the disposer."""
+        if not hasattr(mode, "id"):
+            raise ExtensionError(f"{mode!r} is no mode: Mode(id, name, description) is one")
         scope = self.scope
         return scope.modes.add(mode.id, mode, scope.hooks.whose(), replace=replace)
 
     def add_section(self, section: PromptSection, *, replace: bool = False) -> Callable[[], None]:
         """Add a part to the system prompt; returns the disposer."""
+        if not hasattr(section, "text"):
+            raise ExtensionError(f"{section!r} is no section: PromptSection(name, text) is one")
         scope = self.scope
         return scope.sections.add(section.name, section, scope.hooks.whose(), replace=replace)

@@ -18,7 +18,7 @@ from crow.core.hooks.contexts import TurnContext, open_call
 from crow.core.hooks.run_context import RunContext
 from crow.core.hooks.wraps.stream import Anew, Sink
 from crow.core.messages import Message, add_usage, is_prompt
-from crow.core.ports.llm import Completion, Delta, Request
+from crow.core.ports.llm import Completion, Delta, Request, deltas_of
 from crow.core.session import Session
 from crow.core.support.frozen import kept
 from crow.core.support.validation import fits
@@ -108,7 +108,7 @@ async def stream(
     if point.line(now.session):
         await point.fire(point.context(now.run, request))
     silent = True
-    async with aclosing(now.agent.llm.stream(request)) as deltas:
+    async with aclosing(deltas_of(now.agent.llm, request)) as deltas:
         async for delta in deltas:
             if isinstance(delta, Completion):
                 paid.append(distinct(now, delta))

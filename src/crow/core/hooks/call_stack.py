@@ -119,7 +119,13 @@ def watching(doing: View | Spawned | None, told: Callable[[], object]) -> Genera
 
 
 def refuse_own(session: Session) -> None:
-    """Raise `SessionError` for who would wait for what waits for it: the session's own work."""
+    """Raise `SessionError` for who would wait for what waits for it: the session's own work.
+
+    And for what is no session, such as the id of one.
+    """
+    if not hasattr(session, "line"):
+        opened = "await agent.load_session(id) opens a stored one"
+        raise SessionError(f"{session!r:.60} is no Session: {opened}")
     if is_own(session):
         raise SessionError(OWN)
 

@@ -19,7 +19,7 @@ from crow.core.errors import HookError, ModelError
 from crow.core.events import Event, StopReason
 from crow.core.messages import Message, TokenCount, add_usage, context_block, text_of
 from crow.core.ports.client import Client
-from crow.core.ports.llm import Completion, PurposeModels, Request
+from crow.core.ports.llm import Completion, PurposeModels, Request, deltas_of
 from crow.core.session import Session
 from crow.core.support.clock import Clock
 from crow.core.support.frozen import frozen
@@ -217,7 +217,7 @@ class Context:
 
         The tokens count for the session and the run. Raises `ModelError`.
         """
-        async with aclosing(self.agent.llm.stream(request)) as deltas:
+        async with aclosing(deltas_of(self.agent.llm, request)) as deltas:
             async for delta in deltas:
                 if isinstance(delta, Completion):
                     self.session.usage = add_usage(self.session.usage, delta.usage)

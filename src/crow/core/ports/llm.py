@@ -6,15 +6,17 @@ Whoever has the methods fits; nothing is inherited. What it may have are protoco
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Mapping
+from collections.abc import AsyncGenerator, Collection, Coroutine, Mapping
 from dataclasses import field
 from typing import Any, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
+from crow.core.errors import ModelError
 from crow.core.events import CallDelta, Notice, Retrying, TextDelta, ThoughtDelta
 from crow.core.messages import Message, ToolSpec, Usage
 from crow.core.support.frozen import frozen, mutable
 from crow.core.tools import Call
 
+RETURNED = "the model's stream() returns: it is to yield what comes, a Completion at last"
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter"]
 
 
@@ -101,6 +103,15 @@ class LLM(Protocol):
     def stream(self, request: Request) -> AsyncGenerator[Delta | Completion, None]:
         """Ask the model."""
         ...
+
+
+def deltas_of(llm: LLM, request: Request) -> AsyncGenerator[Delta]:
+    """The answer of a model, as it comes. Raises `ModelError` where its ``stream`` returns one."""
+    deltas: Any = llm.stream(request)
+    if isinstance(deltas, Coroutine):
+        deltas.close()
+        raise ModelError(RETURNED, kind="protocol")
+    return deltas
 
 
 @runtime_checkable

@@ -332,7 +332,7 @@ async def test_a_session_survives_a_kill_right_after_it_was_opened(tmp_path: Pat
     async with first.spawned(CROW, "acp", cwd=tmp_path):
         session = await first.new_session(tmp_path)
         await killed(first)
-    await taken_up(session, tmp_path, [])
+    await taken_up(session, tmp_path, None)
 
 
 async def killed(editor: FakeEditor) -> None:
@@ -342,14 +342,17 @@ async def killed(editor: FakeEditor) -> None:
     await editor.process.wait()
 
 
-async def taken_up(session: str, cwd: Path, statuses: list[str]) -> None:
-    """Another process lists the session, shows its calls in these states, and goes on."""
+async def taken_up(session: str, cwd: Path, statuses: list[str] | None) -> None:
+    """Another process lists the session, shows its calls in these states, and goes on.
+
+    With None nothing was said in it: then it is not listed.
+    """
     editor = FakeEditor()
     async with editor.spawned(CROW, "acp", cwd=cwd):
-        (listed,) = (await editor.connection.list_sessions(str(cwd))).sessions
-        assert listed.session_id == session
+        listed = (await editor.connection.list_sessions(str(cwd))).sessions
+        assert [each.session_id for each in listed] == ([] if statuses is None else [session])
         await editor.connection.load_session(str(cwd), session)
-        assert [card["status"] for card in editor.cards()] == statuses
+        assert [card["status"] for card in editor.cards()] == (statuses or [])
         assert (await editor.prompt(session, "Hello?")).stop_reason == "end_turn"
 
 

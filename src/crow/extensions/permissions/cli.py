@@ -1,4 +1,4 @@
-"""The judgement of a call, the rules behind it, and taking a rule back.
+"""What becomes of a call, by which rules, and taking a rule back.
 
   crow permissions check 'Bash(rm -rf build)'   in the current project, by its rules and hooks
   crow permissions check 'mcp__x__y({"a": 1})'  the same with all arguments

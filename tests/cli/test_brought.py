@@ -196,6 +196,7 @@ async def test_what_a_project_brings_waits_for_its_users_trust(
     assert states == dict.fromkeys(("theirs", "cur", "oc"), "untrusted")
 
 
+@pytest.mark.slow
 async def test_a_project_switches_a_server_of_its_users_off(
     crow: Crow, home: Path, project: Path
 ) -> None:

@@ -179,6 +179,7 @@ async def test_ctrl_c_clears_then_interrupts_then_leaves(
     await tmux.until("goes on", "ended: 0")
 
 
+@pytest.mark.slow
 async def test_keys_amid_a_question_are_words_until_nobody_types(
     crow: Crow, endpoint: Endpoint, tmux: Tmux
 ) -> None:
@@ -506,6 +507,7 @@ async def test_what_is_typed_for_something_else_trusts_no_project(tmux: Tmux, cr
     assert not (crow.cwd.parent / "seen").exists()
 
 
+@pytest.mark.slow
 async def test_a_rule_is_edited_before_it_is_kept_and_another_holds_for_the_session(
     crow: Crow, endpoint: Endpoint, tmux: Tmux
 ) -> None:
@@ -648,6 +650,7 @@ async def test_a_projects_status_line_runs_only_where_the_project_is_trusted(
     assert not (crow.cwd / "ran").exists()
 
 
+@pytest.mark.slow
 async def test_a_line_is_remembered_where_the_person_wants_it(
     crow: Crow, endpoint: Endpoint, tmux: Tmux, home: Path
 ) -> None:

@@ -240,6 +240,7 @@ async def test_what_is_wrong_is_found(crow: Crow, what: str) -> None:
     assert (one["path"], one["line"]) == ((str(path), line) if line else ("", 0))
 
 
+@pytest.mark.slow
 async def test_each_thing_is_said_once(crow: Crow) -> None:
     """Though it happens at each prompt, in both plays, and pyright sees it as well."""
     (crow.cwd / "slip.py").write_text("from crow import Deni\ndef before_tool(ctx): ...\n")

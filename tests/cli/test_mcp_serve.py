@@ -52,6 +52,7 @@ def text_of(result: CallToolResult) -> str:
 
 
 @pytest.mark.parametrize("mode", ["auto", pytest.param("legacy", marks=pytest.mark.slow)])
+@pytest.mark.slow
 async def test_its_tools_are_asked_about_at_the_client_and_share_what_was_read(
     crow: Crow, endpoint: Endpoint, mode: Mode
 ) -> None:

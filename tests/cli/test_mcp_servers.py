@@ -61,6 +61,7 @@ async def test_the_first_request_waits_for_a_slow_server_and_says_so(
     assert '{"x": 1}' in endpoint.requests[1].body["messages"][-1]["content"]
 
 
+@pytest.mark.slow
 async def test_a_server_that_does_not_come_is_named_and_the_run_goes_on(
     crow: Crow, endpoint: Endpoint
 ) -> None:

@@ -96,6 +96,7 @@ async def test_a_session_that_has_ended_unseen_says_so_until_it_is_seen(
     await tmux.until("── 1 · Wait for it ─", "It is there.", "1· Wait for it  2· new")
 
 
+@pytest.mark.slow
 async def test_leaving_says_what_would_be_stopped(
     crow: Crow, endpoint: Endpoint, tmux: Tmux
 ) -> None:

@@ -106,6 +106,7 @@ async def test_neither_stores_nor_exports_nor_errors_have_it(
         assert SERVER_KEY not in told.out + told.err
 
 
+@pytest.mark.slow
 async def test_an_export_has_no_key_though_the_model_itself_has_written_it(
     crow: Crow, endpoint: Endpoint, settled: Path
 ) -> None:
@@ -120,6 +121,7 @@ async def test_an_export_has_no_key_though_the_model_itself_has_written_it(
         assert KEY not in told.out
 
 
+@pytest.mark.slow
 async def test_a_key_that_a_command_prints_or_that_was_stored_is_known_as_well(
     crow: Crow, endpoint: Endpoint, settled: Path, home: Path
 ) -> None:

@@ -69,6 +69,7 @@ async def test_a_session_is_chosen_from_a_list_that_is_searched(
     assert sent(endpoint) == ["Light the lamp", "The lamp is lit.", "Again"]
 
 
+@pytest.mark.slow
 async def test_escape_twice_goes_back_to_an_earlier_prompt(
     crow: Crow, endpoint: Endpoint, tmux: Tmux
 ) -> None:
@@ -104,6 +105,7 @@ async def test_escape_twice_goes_back_to_an_earlier_prompt(
     assert sent(endpoint) == ["One", "First.", "Two", "Second.", "Five"]
 
 
+@pytest.mark.slow
 async def test_a_session_is_named_and_exported_without_secrets(
     crow: Crow, endpoint: Endpoint, tmux: Tmux
 ) -> None:
@@ -162,6 +164,7 @@ async def test_a_run_must_name_the_session_that_goes_on(here: Here) -> None:
     )
 
 
+@pytest.mark.slow
 async def test_going_back_shows_what_becomes_of_files_and_brings_them_back(
     crow: Crow, endpoint: Endpoint, tmux: Tmux
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from tests.cli.conftest import Crow, calls
 from tests.cli.screens import Tmux, needs_tmux
 from tests.cli.test_chat import EDIT, READ, TOUCH, half, sent
@@ -33,6 +34,7 @@ async def test_a_run_has_cards_and_questions_and_ends_with_its_answer(
     assert "scripted · default" not in screen
 
 
+@pytest.mark.slow
 async def test_what_is_piped_in_goes_along_and_keys_come_from_the_terminal(
     crow: Crow, endpoint: Endpoint, tmux: Tmux
 ) -> None:

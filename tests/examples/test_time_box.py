@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 
+import pytest
 from tests.examples.test_examples import load
 
 from crow.testing import Pilot, call
 
 
+@pytest.mark.slow
 def test_the_model_is_told_before_the_run_ends(crow: Pilot):
     crow.configure(allow=["Bash"])
     crow.use(load("time_box").TimeBox(minutes=2 / 60, warn=0.01))

@@ -65,6 +65,7 @@ def pair(
         each.close()
 
 
+@pytest.mark.slow
 async def test_a_session_goes_from_node_to_node_with_its_clients(
     pair: Pair, tmp_path: Path
 ) -> None:
@@ -155,6 +156,7 @@ async def test_a_turn_is_cancelled_from_another_node(
         assert (await later.prompt(session, "Run `echo on`")).stop_reason == "end_turn"
 
 
+@pytest.mark.slow
 async def test_a_node_is_killed_and_its_session_goes_on_where_the_client_comes_back(
     spawn: Start, tmp_path: Path, waiting: str
 ) -> None:

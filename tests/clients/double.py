@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Double:
-    """Calls the first tool in ``wants`` that it is offered, once; else it says DONE.
+    """Calls the first tool in ``wants`` that it is offered with a prompt, once; else it says DONE.
 
     ``wants`` has arguments by the names of tools. ``hangs``: what is
     asked with tools stays unanswered. ``asked`` has the bodies of requests with tools, ``news`` is
@@ -63,13 +63,19 @@ class Double:
             self.news.set()
             if self.hangs:
                 return None
-        name = next((each for each in self.wants if each in tools), "")
+        name = next((each for each in self.wants if each in tools and asks(body)), "")
         said = wire.say(name, self.wants.get(name, {}), f"call_{next(self._numbers)}")
         if name:
             self.wants = {}
         if path.endswith(":generateContent"):
             return json.dumps(said[0])
         return "".join(event(each) for each in said)
+
+
+def asks(body: dict[str, Any]) -> bool:
+    """True for what a prompt of a test asks, and not the agent by itself beside it."""
+    said = next((body[key] for key in ("messages", "input", "contents") if key in body), [])
+    return "Do it" in json.dumps(said[-2:])  # some remind the model of something behind it
 
 
 def event(value: dict[str, Any]) -> str:

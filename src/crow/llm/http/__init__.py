@@ -143,7 +143,7 @@ class HttpModel:
         return self._inputs if self._forms.form.images else self._inputs - {"image"}
 
     def stream(self, request: Request) -> AsyncGenerator[Delta | Completion, None]:
-        """Ask the model; see `crow.core.ports.LLM`."""
+        """Ask the model; see `crow.core.ports.llm.LLM`."""
         clock = Clock(self._timeouts)
         origin = f"{self.base_url} {request.model or self.model}"
         is_own = request.model in (None, "", self.model)

@@ -16,7 +16,7 @@ from tests.acp.write_schema import HOME, PLAIN, formatted
 
 SDK = Path(__file__).parent / "node/node_modules/@agentclientprotocol/sdk"
 WANTED = {1: HOME / "outgoing.py", 2: HOME / "v2/outgoing.py"}
-HEAD = '''"""What the agent says in version {number} of the protocol: updates, requests, and answers.
+HEAD = '''"""The messages of the agent in version {number} of the protocol: updates, requests, and answers.
 
 Written by ``tests/acp/write_outgoing.py`` from the official schema, drafts and all. For type
 checkers only: nothing imports it at run time.

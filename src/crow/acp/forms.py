@@ -34,7 +34,7 @@ PAGES = ("https://", "http://")
 
 
 class Texts(TypedDict, total=False):
-    """What a person reads of a form, a field or a choice."""
+    """The text of a form, a field or a choice that a person reads."""
 
     title: str
     description: str

@@ -1,4 +1,4 @@
-"""What the agent says in version 1 of the protocol: updates, requests, and answers.
+"""The messages of the agent in version 1 of the protocol: updates, requests, and answers.
 
 Written by ``tests/acp/write_outgoing.py`` from the official schema, drafts and all. For type
 checkers only: nothing imports it at run time.

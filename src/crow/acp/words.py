@@ -1,4 +1,4 @@
-"""What is told in the words of either version. For type checkers only, as the words themselves."""
+"""Messages in the words of either version. For type checkers only, as the words themselves."""
 
 from __future__ import annotations
 

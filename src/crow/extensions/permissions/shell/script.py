@@ -53,7 +53,7 @@ Part: TypeAlias = Text | Variable | Substitution | Unknown
 
 
 class _Spellings:
-    """What a word says of itself: it is asked for by every rule, and found out once."""
+    """The spellings of a word, which every rule asks for: found out once."""
 
     __slots__ = ("bare", "braced", "shape", "text")
 

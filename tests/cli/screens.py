@@ -19,12 +19,13 @@ class Tmux:
     """``await tmux.start(crow)``, ``await tmux.until("text")``, ``await tmux.keys("y", "Enter")``."""
 
     def __init__(self, folder: Path, columns: int = 100, rows: int = 32) -> None:
-        self._socket = str(folder / "tmux")
+        self._folder = folder
+        self._starts = 0
         self._size = columns, rows
 
     async def _tmux(self, *argv: str) -> str:
         process = await asyncio.create_subprocess_exec(
-            *("tmux", "-S", self._socket, "-f", "/dev/null", *argv),
+            *("tmux", "-S", str(self._folder / f"tmux{self._starts}"), "-f", "/dev/null", *argv),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
@@ -44,6 +45,7 @@ class Tmux:
         line = f"{shlex.join([*words, 'TERM=screen-256color', *crow.command(*argv)])}"
         if "TERM" in env:
             line = line.replace("TERM=screen-256color ", "")
+        self._starts += 1  # a server that ends still answers at its socket
         columns, rows = map(str, self._size)
         line = f"{piped} | {line}" if piped else line
         shell = f"{line}; echo ended: $?; exec cat"

@@ -102,10 +102,16 @@ class Studio:
         await self.tmux.until(*until)
 
     async def take(self, name: str) -> None:
-        """Make the picture."""
-        screen = await self.tmux.screen("-e")
+        """Make the picture, or see that it comes to what is kept: a screen is drawn in several steps."""
         told = {str(self.crow.cwd): "/home/me/jobs", "ended: 0\n": ""}
-        keep(name, picture(name, screen, told, WIDTH))
+
+        def is_kept(screen: str) -> bool:
+            return keep(name, picture(name, screen, told, WIDTH))
+
+        try:
+            await self.tmux.until_true(is_kept, "-e")
+        except AssertionError as unlike:
+            raise AssertionError("the picture is old: make pictures") from unlike
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""HTTP/1.1 straight to an endpoint: `h11` knows what the bytes mean, asyncio moves them.
+"""HTTP/1.1 straight to an endpoint: `httptools` knows what the bytes mean, asyncio moves them.
 
 A request needs little of what an HTTP library can do, and a start would wait for all of it.
 """
@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import selectors
 import ssl
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import suppress
-from typing import Any
+from typing import TypeAlias
 from urllib.parse import quote, urlsplit
 
-import h11
+import httptools
 
 from crow.core.errors import ModelError
 from crow.llm.http.retry import unreachable
@@ -27,6 +27,12 @@ UNREAD = 256 * 1024
 """Bytes that may lie here before the peer has to wait."""
 IN_URLS = "!$%&'()*+,/:;=?@[]~"
 HAPPY_EYEBALLS = 0.25
+FINAL = 200  # what is below is not yet the response
+LENGTH = {"content-length", "transfer-encoding"}
+"""Headers that say where a body ends; without one of them it ends with the connection."""
+FIELD = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+: (?:[!-~](?:[\t -~]*[!-~])?)?").fullmatch
+"""A header as RFC 9110 has it (5.1, 5.5), of ASCII: what endpoints are sent is no more."""
+Head: TypeAlias = tuple[int, dict[str, str]]
 CODINGS = ("gzip", "x-gzip", "deflate")
 WITHOUT_FILE: Callable[[], selectors.BaseSelector] = getattr(
     selectors, "PollSelector", selectors.SelectSelector
@@ -66,9 +72,9 @@ class Direct:
         try:
             line.send(method, target, {"host": self._netloc, **headers}, body)
             head = await line.head()
-        except (OSError, h11.ProtocolError) as error:
+        except OSError as error:
             line.abort()
-            raise _fault_of(error) from error
+            raise _broken(error) from error
         except BaseException:
             line.abort()
             raise
@@ -112,9 +118,8 @@ class Direct:
 class DirectResponse:
     """A response as it comes; ``headers`` have names in lower case."""
 
-    def __init__(self, head: h11.Response, line: Line, idle: list[Line]) -> None:
-        self.status = head.status_code
-        self.headers = {name.decode(): value.decode("latin-1") for name, value in head.headers}
+    def __init__(self, head: Head, line: Line, idle: list[Line]) -> None:
+        self.status, self.headers = head
         self._line = line
         self._idle = idle
 
@@ -122,10 +127,10 @@ class DirectResponse:
         """The body as it comes. Raises `ModelError`."""
         decode = _decoder(self.headers.get("content-encoding", "identity"))
         try:
-            while isinstance(event := await self._line.event(), h11.Data):
-                yield decode(event.data)
-        except (OSError, h11.ProtocolError) as error:
-            raise _fault_of(error) from error
+            while piece := await self._line.piece():
+                yield decode(piece)
+        except OSError as error:
+            raise _broken(error) from error
 
     async def aclose(self) -> None:
         """Keep the connection of a response that was read to its end; leave any other."""
@@ -136,19 +141,30 @@ class DirectResponse:
 
 
 class Line(asyncio.Protocol):
-    """One connection: requests go out, what comes back are events of h11."""
+    """One connection: requests go out, a head and the pieces of a body come back.
+
+    The methods that begin with ``on_`` are called by the parser.
+    """
 
     _transport: asyncio.Transport
 
     def __init__(self) -> None:
-        self._h11 = h11.Connection(h11.CLIENT, LONGEST_HEAD)
         self._loop = asyncio.get_running_loop()
         self._closed = self._loop.create_future()
         self._more: asyncio.Future[None] | None = None
-        self._unread = 0
         self._lost: OSError | None = None
         self._rests_since = 0.0
         self._selector: selectors.BaseSelector | None = None
+        self._expect()
+
+    def _expect(self) -> None:
+        """Make ready for a response."""
+        self._parser: httptools.HttpResponseParser | None = None
+        self._head: Head | None = None
+        self._fields: dict[str, str] = {}
+        self._pieces: list[bytes] = []
+        self._unread = self._unknown = 0
+        self._is_whole = self._is_last = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep what writes."""
@@ -156,65 +172,105 @@ class Line(asyncio.Protocol):
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Keep bytes for whoever reads; too many make the peer wait."""
-        self._h11.receive_data(data)
+        """Keep what came for whoever reads; too much makes the peer wait."""
         self._unread += len(data)
+        self._unknown += len(data)
+        try:
+            if self._parser is None:
+                raise ConnectionError("said something unasked")
+            self._parser.feed_data(data)
+            if self._unknown > LONGEST_HEAD:
+                raise ConnectionError("sent headers without an end")
+        except httptools.HttpParserUpgrade:
+            self._lose(ConnectionError("wants to speak another protocol"))
+        except (httptools.HttpParserError, OSError) as error:
+            self._lose(ConnectionError(str(error)))
         if self._unread > UNREAD:
             self._transport.pause_reading()
         self._wake()
 
+    def on_message_begin(self) -> None:
+        """Raise where there was one already."""
+        if self._is_whole:
+            raise ConnectionError("said something unasked")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep a header; those behind the body are left out."""
+        if self._head is None:
+            self._fields[name.decode("latin-1").lower()] = value.decode("latin-1")
+
+    def on_headers_complete(self) -> None:
+        """Make them the head, where it is not that of 100 Continue and its like."""
+        assert self._parser is not None
+        fields, self._fields = self._fields, {}
+        if (status := self._parser.get_status_code()) >= FINAL:
+            self._head = status, fields
+            self._unknown = 0
+
+    def on_body(self, body: bytes) -> None:
+        """Keep a piece."""
+        self._pieces.append(body)
+        self._unknown = 0
+
+    def on_message_complete(self) -> None:
+        """Know that this was all."""
+        if self._head is not None and self._parser is not None:
+            self._is_whole = True
+            self._is_last = not self._parser.should_keep_alive()
+
     def eof_received(self) -> None:
         """Let whoever reads find out whether that was to be expected."""
-        if self._h11.their_state is h11.SEND_RESPONSE:
-            self._lost = ConnectionError("closed without a response")
-        else:
-            self._h11.receive_data(b"")
+        is_end = self._head is not None and not LENGTH & self._head[1].keys()
+        self._is_whole = self._is_whole or is_end
+        where = "without" if self._head is None else "in the middle of"
+        self._lose(ConnectionError(f"closed {where} a response"))
         self._wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Say so to whoever reads."""
-        self._lost = self._lost or ConnectionError(str(exc or "closed"))
+        self._lose(ConnectionError(str(exc or "closed")))
+        self._parser = None  # which leads back here
         self._wake()
         if not self._closed.done():
             self._closed.set_result(None)
 
     def send(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> None:
-        """Write a whole request. Raises `h11.LocalProtocolError` for what is none."""
+        """Write a whole request. Raises `ModelError` for what is none."""
         fields = [*headers.items(), *([("content-length", str(len(body)))] if body else [])]
-        head = h11.Request(method=method, target=target, headers=fields)
-        parts = [self._h11.send(event) for event in (head, h11.Data(body), h11.EndOfMessage())]
-        self._transport.write(b"".join(filter(None, parts)))  # in one piece: each wakes the peer up
+        if wrong := next((name for name, value in fields if not FIELD(f"{name}: {value}")), None):
+            raise ModelError(
+                f"cannot be asked: the header {wrong!r} is none", kind="invalid_request"
+            )
+        lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in fields)]
+        self._expect()
+        self._parser = httptools.HttpResponseParser(self)
+        head = "\r\n".join([*lines, "\r\n"])
+        self._transport.write(head.encode("ascii") + body)  # in one piece: each wakes the peer up
 
-    async def head(self) -> h11.Response:
-        """The response's head. Raises `OSError` and `h11.RemoteProtocolError`."""
-        while not isinstance(event := await self.event(), h11.Response):
-            pass  # 100 Continue and its like
-        return event
+    async def head(self) -> Head:
+        """The response's status and headers. Raises `OSError`."""
+        while self._head is None:
+            await self._wait()
+        return self._head
 
-    async def event(self) -> Any:
-        """What came next. Raises `OSError` and `h11.RemoteProtocolError`."""
-        while (event := self._h11.next_event()) is h11.NEED_DATA:
-            if self._lost is not None:
-                raise self._lost
-            self._unread = 0
-            self._transport.resume_reading()
-            self._more = self._loop.create_future()
-            await self._more
-        return event
+    async def piece(self) -> bytes:
+        """What came of the body since the last time; nothing at its end. Raises `OSError`."""
+        while not self._pieces and not self._is_whole:
+            await self._wait()
+        pieces, self._pieces = self._pieces, []
+        return b"".join(pieces)
 
     def rest(self) -> bool:
         """Make ready for another request; False where there can be none."""
-        with suppress(h11.LocalProtocolError):
-            self._h11.start_next_cycle()
-            self._rests_since = time.monotonic()
-            return not self._transport.is_closing()
-        return False
+        self._parser = None
+        self._rests_since = time.monotonic()
+        return self._is_whole and not self._is_last and self._lost is None
 
     def is_usable(self, longest: float) -> bool:
         """False where the server has closed a connection that rested, or it did so for too long."""
-        said_nothing = self._h11.trailing_data == (b"", False)
         is_young = time.monotonic() - self._rests_since < longest
-        return said_nothing and is_young and not self._transport.is_closing() and self._is_quiet()
+        is_open = self._lost is None and not self._transport.is_closing()
+        return is_open and is_young and self._is_quiet()
 
     def abort(self) -> None:
         """Close at once."""
@@ -231,6 +287,19 @@ class Line(asyncio.Protocol):
             self._selector = WITHOUT_FILE()
             self._selector.register(self._transport.get_extra_info("socket"), selectors.EVENT_READ)
         return not self._selector.select(0)
+
+    async def _wait(self) -> None:
+        """Wait until more came."""
+        if self._lost is not None:
+            raise self._lost
+        self._unread = 0
+        self._transport.resume_reading()
+        self._more = self._loop.create_future()
+        await self._more
+
+    def _lose(self, why: OSError) -> None:
+        """Know why nothing more comes; the first reason stands."""
+        self._lost = self._lost or why
 
     def _wake(self) -> None:
         if self._more is not None and not self._more.done():
@@ -275,8 +344,5 @@ def _reason(error: OSError) -> str:
     return error.strerror or str(error) or type(error).__name__
 
 
-def _fault_of(error: Exception) -> ModelError:
-    """What went wrong, in the words of the core."""
-    if isinstance(error, h11.LocalProtocolError):
-        return ModelError(f"cannot be asked: {error}", kind="invalid_request")
+def _broken(error: OSError) -> ModelError:
     return ModelError(f"broke the connection: {error}", kind="network")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from crow.core.errors import ModelError
 from crow.core.ports.llm import Delta
@@ -56,6 +56,7 @@ class ReplyReader:
 
     __slots__ = (
         *("_at_end", "_chunks", "_clock", "_events", "_pace", "_pings", "_reply", "_unread"),
+        "_wrong",
         "done",
     )
 
@@ -75,29 +76,43 @@ class ReplyReader:
         self._at_end = False
         self._pings = 0
         self._unread = b""
+        self._wrong: ModelError | None = None
         self.done = reply.complete or reply.said.overflowed
 
     async def deltas(self) -> list[Delta]:
         """What comes next. Raises `ModelError` where the answer breaks off."""
-        reply = self._reply
+        if self._wrong is not None:
+            raise self._wrong
         chunk = self._unread or await self._chunk()
         events = (
             self._events.end() if chunk is None else self._events.feed(await self._share(chunk))
         )
-        deltas: list[Delta] = []
-        for event in events:
-            reply.take(event, deltas)
         self._at_end = chunk is None
-        self.done = self._at_end or self._events.done or reply.complete or reply.said.overflowed
-        if self.done:
-            self._check_end()
-            reply.end(deltas)
+        deltas: list[Delta] = []
+        try:
+            self._take(events, deltas)
+        except ModelError as error:
+            if not deltas:
+                raise
+            self._wrong, self.done = error, False  # it came behind them
         if deltas:
             self._clock.progress()
         elif self._events.pings > self._pings or any(each.get("type") == PING for each in events):
             self._pings = self._events.pings
             self._clock.ping()
         return deltas
+
+    def _take(self, events: list[dict[str, Any]], deltas: list[Delta]) -> None:
+        """Put what events say into ``deltas``, and the reply's end where it is there."""
+        reply = self._reply
+        for event in events:
+            reply.take(event, deltas)
+        if self._events.fault is not None:
+            raise self._events.fault
+        self.done = self._at_end or self._events.done or reply.complete or reply.said.overflowed
+        if self.done:
+            self._check_end()
+            reply.end(deltas)
 
     async def _share(self, chunk: bytes) -> bytes:
         """As much of what came as may be worked on now."""

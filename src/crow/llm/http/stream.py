@@ -27,7 +27,8 @@ read = json.JSONDecoder(strict=False).raw_decode
 class EventStream:
     """Cuts a response's body into events. ``done`` once the endpoint said ``[DONE]``.
 
-    ``pings`` counts the signs of life that say nothing else: comments.
+    ``pings`` counts the signs of life that say nothing else: comments. ``fault`` is what is wrong
+    behind the events that were given last.
     """
 
     __slots__ = (
@@ -39,6 +40,7 @@ class EventStream:
         "_stray",
         "_stray_size",
         "done",
+        "fault",
         "pings",
         "seen",
     )
@@ -46,6 +48,7 @@ class EventStream:
     def __init__(self, content_type: str = "") -> None:
         self._content_type = content_type
         self.done = False
+        self.fault: ModelError | None = None
         self.pings = 0
         self.seen = False
         self._parts: list[bytes] = []
@@ -56,7 +59,7 @@ class EventStream:
         self._named_error = False
 
     def feed(self, chunk: bytes) -> list[dict[str, Any]]:
-        """The events that end in this chunk. Raises `ModelError` (protocol)."""
+        """The events that end in this chunk. Raises `ModelError` for one that is too long."""
         end = chunk.rfind(b"\n") + 1
         if not end:
             return self._hold(chunk)
@@ -69,7 +72,7 @@ class EventStream:
         """The events that the end of the body completes. Raises `ModelError` (protocol)."""
         events = self._events(b"".join((*self._parts, b"\n\n")))
         self._parts = []
-        if not self.seen and not events and not self.done:
+        if not (self.seen or events or self.done or self.fault):
             events = self._document("\n".join(self._stray))
             self.done = True
         return events
@@ -95,7 +98,7 @@ class EventStream:
                 except BAD_JSON:
                     pass
             self._line(line, events)
-            if self.done:
+            if self.done or self.fault is not None:
                 break
         if events:
             self.seen = True
@@ -144,7 +147,7 @@ class EventStream:
 
     def _fail(self) -> None:
         text = snippet("\n".join(self._data))
-        raise ModelError(f"sent an event that is not JSON: {text}", kind="protocol")
+        self.fault = ModelError(f"sent an event that is not JSON: {text}", kind="protocol")
 
     def _named(self, event: Any) -> dict[str, Any]:
         """What follows ``event: error`` is an error, whatever it looks like."""

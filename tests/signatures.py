@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import itertools
 import re
 import textwrap
 from collections.abc import Iterator
@@ -64,11 +65,21 @@ def _parsed(thing: Any) -> Any:
     return ast.parse(textwrap.dedent(inspect.getsource(thing))).body[0]
 
 
+def _typed(node: ast.stmt) -> list[ast.stmt]:
+    """A part of a class, as type checkers see it."""
+    match node:
+        case ast.If(ast.Name("TYPE_CHECKING"), body):
+            return body
+        case _:
+            return [node]
+
+
 def _members(node: ast.ClassDef) -> list[str]:
     lines: list[str] = []
-    functions = [each for each in node.body if isinstance(each, ast.FunctionDef)]
+    body = [*itertools.chain.from_iterable(map(_typed, node.body))]
+    functions = [each for each in body if isinstance(each, ast.FunctionDef)]
     marked = {ast.unparse(mark) for each in functions for mark in each.decorator_list}
-    for each in node.body:
+    for each in body:
         match each:
             case ast.AnnAssign(target=ast.Name(name)) if not name.startswith("_"):
                 lines.append(f"    {ast.unparse(each)}")

@@ -20,6 +20,8 @@ ZERO_WIDTH_JOINER = "\u200d"
 
 def clean(text: str) -> str:
     """Text without anything that a terminal would obey: sequences, controls, direction marks."""
+    if text.isprintable():  # nothing of that is
+        return text
     return re.sub(
         CONTROLS, "", re.sub(SEQUENCES, "", text.replace("\r\n", "\n").replace("\r", "\n"))
     )

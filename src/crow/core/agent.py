@@ -60,6 +60,7 @@ class Agent(Host):
         parent: Agent | None = None,
     ) -> None:
         self._llm = llm
+        self._key_user: tuple[Any, KeyUser | None] = None, None
         self._model = model
         self.parent = parent
         self.scope = scope = Scope(self)
@@ -103,7 +104,10 @@ class Agent(Host):
         from crow.core.secrets import longest_first, values_of
 
         values = {*values_of(self.withheld), *self.known_secrets}
-        values |= {*self._llm.secrets} if isinstance(self._llm, KeyUser) else set()
+        if self._key_user[0] is not self._llm:  # what it is takes its time to find out
+            self._key_user = self._llm, self._llm if isinstance(self._llm, KeyUser) else None
+        if (user := self._key_user[1]) is not None:
+            values |= {*user.secrets}
         return longest_first(values | {*self.parent.secrets} if self.parent else values)
 
     def scrubbed(self, said: Said) -> Said:

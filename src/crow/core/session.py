@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import field
 from functools import partial
+from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -150,10 +151,15 @@ class Session(Host):
             return new
         return old
 
-    @property
-    def history(self) -> History:
-        """The messages, for who keeps them whole."""
-        return self.messages  # pyright: ignore[reportReturnType] - a cast takes its time
+    if TYPE_CHECKING:
+
+        @property
+        def history(self) -> History:
+            """The messages, for who keeps them whole."""
+            ...
+
+    else:
+        history = property(attrgetter("messages"))  # runs no Python: it is asked all the time
 
     # what hangs here and counts in this session alone, as on an agent
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import field
-from typing import Any, Protocol, TypeGuard
+from typing import Any, Protocol
 
 from crow.core.support.frozen import frozen
 
@@ -84,9 +84,13 @@ class Trace:
         """
         new = min(self.count - count, len(self))
         rows = self._rows[-new:] if new > 0 else []
-        if quiet is not None:
-            rows = [row for row in rows if not _is_quiet(row) or row[0].moment in quiet]
-        return [*map(_made, rows)]
+        found: list[Record] = []
+        for row in rows:
+            if type(row) is not tuple or len(row) != 3:
+                found.append(_made(row))
+            elif quiet is None or row[2] is not None or row[0].moment in quiet:
+                found.append(record_of(*row))
+        return found
 
     def of_call(self, call_id: str) -> list[Record]:
         """Every hook that touched one tool call, in order."""
@@ -102,10 +106,6 @@ class Trace:
 def record_of(role: Role, seconds: float, call_id: str | None) -> Record:
     """The record of a hook that answered nothing and changed nothing."""
     return Record(role.moment, role.owner.name, role.name, seconds=seconds, call_id=call_id)
-
-
-def _is_quiet(row: Record | tuple[Any, ...]) -> TypeGuard[tuple[Role, float, None]]:
-    return type(row) is tuple and len(row) == 3 and row[2] is None
 
 
 def _made(row: Record | tuple[Any, ...]) -> Record:

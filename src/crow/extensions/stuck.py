@@ -98,9 +98,8 @@ class StuckHook:
 
 def _repeats(items: Sequence[object], period: int, rounds: int) -> bool:
     """True where the items end with ``rounds`` rounds of the same ``period`` items."""
-    end = items[-period * rounds :]
-    whole = len(end) == period * rounds
-    return whole and all(end[i] == end[i % period] for i in range(len(end)))
+    end = [*items[-period * rounds :]]
+    return len(end) == period * rounds and end == end[:period] * rounds
 
 
 def _step(call: ToolContext) -> Step:

@@ -13,7 +13,7 @@ from typing import Any
 
 from crow.core.ports.client import Terminal, Terminals
 from crow.core.ports.tool import ToolEnvironment
-from crow.core.support.tasks import nobodys
+from crow.core.support.tasks import Begun, nobodys
 from crow.core.tools import ToolResult
 from crow.keys import ENDING, ENV_FILE, JOBS
 from crow.tools.errors import ToolError
@@ -127,9 +127,11 @@ async def _show(process: Process, progress: Progress, over: asyncio.Event) -> No
 
 async def _soon(telling: Awaitable[None]) -> None:
     """Tell whoever watches, but do not wait for a client that takes nothing."""
+    if (begun := Begun(telling)).done:
+        return
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_DRAIN):
-            await telling
+            await begun
 
 
 async def _finish(show: asyncio.Task[None]) -> None:

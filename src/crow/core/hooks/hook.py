@@ -23,7 +23,6 @@ from typing import Any, TypedDict, cast
 
 from crow.core.errors import HookError, last_line, nearest
 from crow.core.hooks.context import Context
-from crow.core.hooks.contexts import ToolContext
 from crow.core.hooks.points import COMMON, Filter, Point
 from crow.core.support.clock import BLOCKING
 from crow.core.support.parameters import KEYWORD_ONLY, SAYS_MORE, VAR_POSITIONAL, parameters
@@ -189,8 +188,8 @@ class Hook:
         return f"{self.owner.name}.{self.name}" if self.owner.name != self.name else self.name
 
 
-def _tool_name(ctx: Context) -> str:
-    return cast(ToolContext, ctx).call.name.casefold()
+def _tool_name(ctx: Any) -> str:
+    return ctx.call.name.casefold()
 
 
 def _takes(fn: Any, names: tuple[str, ...]) -> bool:

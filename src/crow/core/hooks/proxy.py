@@ -46,8 +46,12 @@ SHOWN = {
     "owner": "_role.owner.name",
     "moment": "_role.moment",
     "_may": "_role.changes",
+    "cache": "_base.session.cache",
+    "client": "_base.session.client",
+    "roots": "_base.session.roots",
+    "trace": "_base.session.trace",
 }
-"""What a view has of the context and of its role."""
+"""What a view has of the context and of its role; what asks no Python is asked most."""
 
 _new = object.__new__
 put = cast("Callable[[object, str, object], None]", object.__setattr__)
@@ -96,8 +100,7 @@ class View:
         base = self._base
         value: Any = getattr(base, name)
         if type(value) is Call and name == "call":
-            args = cast(Any, self).args
-            value = Call(value.id, value.name, args, value.raw, value.fault)
+            value = Call(value.id, value.name, self.args, value.raw, value.fault)
             put(self, name, value)
         elif name == "results":
             role = self._onlooker()
@@ -133,14 +136,14 @@ class View:
         base = self._base
         if name in IN_REQUEST and "request" in base.kept:
             self._check(name, value)
-            setattr(cast(Any, self).request, name, value)
+            setattr(self.request, name, value)
             return
         self._check(name, value)
         known = self._given or {}
         self._keep(name, value, known[name][1] if name in known else copied(getattr(base, name)))
         put(self, name, value)
         if name == "args" and "result" in base.shapes:
-            put(cast(Any, self).call, "args", value)
+            put(self.call, "args", value)
 
     def _check(self, name: str, value: Any) -> None:
         """Raise ``TypeError`` for what has not the field's shape; a history has, and is long."""
@@ -154,9 +157,10 @@ class View:
 
     def _touch(self) -> dict[str, tuple[Any, Any]]:
         """Have something of one's own from now on: nobody else can have this view."""
-        if self._given is None:
-            put(self, "_given", {})
-        return cast("dict[str, tuple[Any, Any]]", self._given)
+        own = self._given
+        if own is None:
+            put(self, "_given", own := {})
+        return own
 
     def _onlooker(self) -> Role:
         """The same somebody, who may change nothing."""
@@ -180,6 +184,9 @@ class View:
                 new |= _differences(own, was)
             elif own is not was and own != was:
                 new[name] = own
+        return self._allowed(new) if new else new
+
+    def _allowed(self, new: dict[str, Any]) -> dict[str, Any]:
         for name in new:
             if name not in self._may and name not in FREE:
                 raise TypeError(f"must not change {name} at {self.moment}")
@@ -250,6 +257,8 @@ def kind_of_view(cls: type[Context], after_end: bool) -> tuple[Any, ...]:
 
 def _made(cls: type[Context], after_end: bool) -> type[Any]:
     paths = {name: f"_base.{name}" for name in _plain(cls)} | SHOWN
+    if "call" in cls.__slots__:
+        paths["name"] = "_base.call.name"
     shown = {name: property(attrgetter(path)) for name, path in paths.items()}
     more = {"__dict__": cls.__dictoffset__, "__weakref__": cls.__weakrefoffset__}
     slots = *IN_VIEW, *[name for name, is_there in more.items() if not is_there]
@@ -309,17 +318,16 @@ def as_it_is(value: Any) -> Any:
 
 def copied(value: Any) -> Any:
     """A value that changes of the original do not reach; events, results, texts never change."""
-    match value:
-        case dict():
-            return thawed(cast("dict[Any, Any]", value))
-        case list():
-            return list(cast("list[Any]", value))
-        case Request():
-            messages, tools, params = list(value.messages), list(value.tools), copied(value.params)
-            about = value.session_id, value.message_id
-            return Request(messages, tools, value.model, params, *about)
-        case _:
-            return copy(value) if hasattr(value, "stop_reason") else value
+    whole: Any = value  # a cast takes its time
+    if isinstance(value, dict):
+        return thawed(whole)
+    if isinstance(value, list):
+        return [*whole]
+    if isinstance(value, Request):
+        messages, tools, params = [*value.messages], [*value.tools], copied(value.params)
+        about = value.session_id, value.message_id
+        return Request(messages, tools, value.model, params, *about)
+    return copy(value) if hasattr(value, "stop_reason") else value
 
 
 def _are_messages(name: str, value: object) -> TypeGuard[list[Message]]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import field
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,7 +16,7 @@ from crow.core.session import Session
 from crow.core.support.clock import Clock
 from crow.core.support.frozen import OwnList, OwnSet, kept, mutable
 from crow.core.support.tasks import Errands, running
-from crow.core.support.validation import check
+from crow.core.support.validation import check, fits
 
 if TYPE_CHECKING:
     from crow.core.host import Agent
@@ -38,7 +40,8 @@ class Reply:
 
     def __setattr__(self, name: str, value: object) -> None:
         """Set a field. Raises ``TypeError`` for a value that is not what the field holds."""
-        check(f"reply.{name}", value, REPLY.get(name, Any))
+        if not _good(name)(value):
+            check(f"reply.{name}", value, REPLY[name])
         if name == "usage":
             value = kept(value)
         object.__setattr__(self, name, value)
@@ -52,6 +55,12 @@ REPLY: dict[str, Any] = {
     "error": BaseException | None,
     "session": Session,
 }
+
+
+@cache
+def _good(name: str) -> Callable[[Any], bool]:
+    """What tells of a field's value whether it is one: types are slow to be looked up."""
+    return fits(REPLY.get(name, Any))
 
 
 class RunContext(Context):

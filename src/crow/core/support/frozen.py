@@ -181,8 +181,9 @@ def _found_shape(cls: type[Any], frozen: bool) -> dict[str, Field[Any]]:
 
 
 @cache
-def _compared(cls: Any) -> list[str]:
-    return [each.name for each in fields(cls) if each.compare]
+def _compared(cls: Any) -> Callable[[Any], Any] | None:
+    names = [each.name for each in fields(cls) if each.compare]
+    return attrgetter(*names) if names else None
 
 
 @cache
@@ -195,8 +196,8 @@ def _equal(self: Any, other: object) -> bool:
         return True
     if other.__class__ is not self.__class__:
         return NotImplemented
-    names = _compared(self.__class__)
-    return all(getattr(self, name) == getattr(other, name) for name in names)
+    get = _compared(self.__class__)
+    return get is None or get(self) == get(other)
 
 
 def _hash(self: Any) -> int:

@@ -9,16 +9,17 @@ from __future__ import annotations
 import asyncio
 from asyncio.tasks import _enter_task, _leave_task  # pyright: ignore[reportPrivateUsage]
 from collections import Counter
-from collections.abc import Callable, Coroutine, Generator, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
 from contextlib import suppress
 from contextvars import ContextVar, copy_context  # noqa: TID251 - tasks and threads inherit it
 from gc import get_referents
 from sys import getrefcount
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from crow.core.support.clock import Clock
 from crow.core.support.frozen import OwnSet
 
+T = TypeVar("T")
 NOTHING: Any = object()
 DOING: ContextVar[Any] = ContextVar("doing", default=None)
 """What somebody's code does just now, as a view: also in the tasks and threads that it starts."""
@@ -285,6 +286,44 @@ class Spawned(asyncio.Task[Any]):
         """Call it no more: whoever waited has given up."""
         self._waiters = [each for each in self._waiters if each[0] != fn]
         return super().remove_done_callback(fn)
+
+
+class Begun(Generic[T]):
+    """An awaitable, begun in the task that waits. ``done`` where that was all of it.
+
+    Raises, as it is made, what its first step raises. Whoever awaits it next goes on with it; that
+    may be another task, as long as nothing was awaited in between.
+    """
+
+    __slots__ = ("_first", "_steps", "done", "value")
+
+    value: T
+
+    def __init__(self, pending: Awaitable[T]) -> None:
+        self._steps = pending.__await__()
+        self.done = False
+        try:
+            self._first = next(self._steps)
+        except StopIteration as stop:
+            self.done, self.value = True, stop.value
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        if self.done:
+            return self.value
+        waits_for = self._first
+        try:
+            while True:
+                try:
+                    sent = yield waits_for
+                except GeneratorExit:
+                    self._steps.close()
+                    raise
+                except BaseException as error:  # noqa: BLE001 - it is the awaited's to hear of it
+                    waits_for = self._steps.throw(error)
+                else:
+                    waits_for = self._steps.send(sent)
+        except StopIteration as stop:
+            return stop.value
 
 
 def line_of(doing: Any, run: object) -> Counter[str]:

@@ -334,7 +334,7 @@ def _takes_long(ctx: ToolContext) -> bool:
 
     What reads commands is loaded with the first one.
     """
-    if ctx.call.name != "Bash":
+    if ctx.name != "Bash":
         return False
     commands: Any = sys.modules.get("crow.extensions.permissions.shell.commands")
     return commands is None or not commands.is_plain(str(ctx.args.get("command")))
@@ -342,7 +342,7 @@ def _takes_long(ctx: ToolContext) -> bool:
 
 def judged(permissions: Permissions, ctx: ToolContext) -> Decision:
     """The decision on a call, a command's by what it would run in too. May block."""
-    sandbox = SANDBOX.get(ctx) if ctx.call.name == "Bash" else None
+    sandbox = SANDBOX.get(ctx) if ctx.name == "Bash" else None
     if sandbox is not None:
         from crow.extensions.permissions.confinement import Confinement
 

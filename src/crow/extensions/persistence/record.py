@@ -148,7 +148,7 @@ def finished(ctx: ToolContext, result: ToolResult, printed: str) -> dict[str, An
     """
     return {
         "call_id": ctx.call.id,
-        "name": ctx.call.name,
+        "name": ctx.name,
         "args": ctx.call.args,
         **_shown(ctx),
         "outcome": ctx.outcome,

@@ -275,7 +275,7 @@ class SkillsHook:
     @hook("before_tool", tools={TOOL, "Read", "Bash"}, judge=True)
     def judge(self, ctx: ToolContext) -> Allow | Ask | None:
         """Loading a text needs no question; running a script of an untrusted project does."""
-        match ctx.call.name.casefold():
+        match ctx.name.casefold():
             case "skill":
                 return Allow("it only loads a text")
             case "read" if self._is_own_file(ctx):

@@ -12,8 +12,9 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from crow.core.errors import ModelError
+from crow.core.support.tasks import Begun
 from crow.llm.http.reply_reader import Pace
-from crow.llm.http.retry import Begun, NotListeningError, Timeouts, UnreachableError
+from crow.llm.http.retry import NotListeningError, Timeouts, UnreachableError
 
 LINGER = 1.0
 HANDOVER = 0.05

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
-from typing import Any, Generic, TypeAlias, TypeVar
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from typing import TypeAlias, TypeVar
 
 from crow.core.errors import ModelError
 from crow.core.events import Retrying
 from crow.core.ports.llm import Completion, Delta
 from crow.core.support.frozen import frozen
+from crow.core.support.tasks import Begun
 from crow.llm.http.assembly import Shown
 
 T = TypeVar("T")
@@ -37,44 +38,6 @@ class Timeouts:
     listen: float | None = None
     total: float = 3600.0
     closing: float = 5.0
-
-
-class Begun(Generic[T]):
-    """An awaitable, begun in the task that waits. ``done`` where that was all of it.
-
-    Raises, as it is made, what its first step raises. Whoever awaits it next goes on with it; that
-    may be another task, as long as nothing was awaited in between.
-    """
-
-    __slots__ = ("_first", "_steps", "done", "value")
-
-    value: T
-
-    def __init__(self, pending: Awaitable[T]) -> None:
-        self._steps = pending.__await__()
-        self.done = False
-        try:
-            self._first = next(self._steps)
-        except StopIteration as stop:
-            self.done, self.value = True, stop.value
-
-    def __await__(self) -> Generator[Any, Any, T]:
-        if self.done:
-            return self.value
-        waits_for = self._first
-        try:
-            while True:
-                try:
-                    sent = yield waits_for
-                except GeneratorExit:
-                    self._steps.close()
-                    raise
-                except BaseException as error:  # noqa: BLE001 - it is the awaited's to hear of it
-                    waits_for = self._steps.throw(error)
-                else:
-                    waits_for = self._steps.send(sent)
-        except StopIteration as stop:
-            return stop.value
 
 
 class Clock:

@@ -139,7 +139,7 @@ class Word(_Spellings):
     @property
     def known(self) -> bool:
         """Whether nothing in it is beyond plain variables and commands that are read too."""
-        return not any(isinstance(part, Unknown) for part in self.parts)
+        return Unknown not in map(type, self.parts)
 
 
 def is_braced(bare: str) -> bool:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from crow.project import ProjectSettings
 
 Behaviour = Literal["allow", "ask", "deny"]
+Verdict = Allow | Ask | Deny
 Save = Callable[[str, Behaviour], "Awaitable[None] | None"]
 BUILT_IN = "(built in)"
 BEHAVIOURS: tuple[Behaviour, ...] = ("allow", "ask", "deny")
@@ -219,13 +220,20 @@ class PermissionsHook:
         return applies(rule, tool, args, cwd)
 
     @hook("before_tool", judge=True)
-    async def judge(self, ctx: ToolContext) -> Allow | Ask | Deny:
-        """Decide on a call."""
+    def judge(self, ctx: ToolContext) -> Verdict | Awaitable[Verdict]:
+        """Decide on a call, at once where that takes no other program."""
         self._confine(ctx.session)
         permissions = self.of_session(ctx)
         self._limit(ctx, permissions)
-        judge = partial(judged, permissions, ctx)
-        decision = await asyncio.to_thread(judge) if _takes_long(ctx) else judge()
+        if _takes_long(ctx):
+            return self._judge_beside(ctx, permissions)
+        return self._verdict(ctx, permissions, judged(permissions, ctx))
+
+    async def _judge_beside(self, ctx: ToolContext, permissions: Permissions) -> Verdict:
+        decision = await asyncio.to_thread(judged, permissions, ctx)
+        return self._verdict(ctx, permissions, decision)
+
+    def _verdict(self, ctx: ToolContext, permissions: Permissions, decision: Decision) -> Verdict:
         match decision.decision:
             case "allow":
                 return Allow(decision.reason, decision.ring)

@@ -18,6 +18,7 @@ from crow import (
     Arg,
     Context,
     Message,
+    MessageContext,
     Reply,
     RequestContext,
     RunContext,
@@ -159,11 +160,12 @@ class PersistenceHook(SessionStore):
             await ctx.emit(Notice(text, "warning", "persistence"))
 
     @hook("on_message", order=OUTERMOST)
-    def on_message(self, ctx: Context, message: Message) -> Awaitable[None] | None:
+    def on_message(self, ctx: MessageContext) -> Awaitable[None] | None:
         """Store a message; an answer that repeats a stored result can wait for the next one."""
+        message = ctx.message
         log, title = self._log.get(ctx.session), ctx.session.title
         if log is None:
-            return self._first(ctx, partial(self.on_message, ctx, message))
+            return self._first(ctx, partial(self.on_message, ctx))
         prompted = log.catch_up()
         if message.get("tool_call_id") in log.results:
             return None
@@ -268,9 +270,10 @@ class PersistenceHook(SessionStore):
             return self._first(ctx, partial(self.after_tool, ctx))
         if ctx.result is None:
             return None
-        log.results[ctx.call.id] = ctx.result.content
+        call_id = ctx.call.id
+        log.results[call_id] = ctx.result.content
         _witness(ctx, log)
-        log.record("result", finished(ctx, ctx.result, log.printed.pop(ctx.call.id, "")))
+        log.record("result", finished(ctx, ctx.result, log.printed.pop(call_id, "")))
         return self._note(ctx, log)
 
     @hook("after_turn", order=OUTERMOST)

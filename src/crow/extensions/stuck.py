@@ -103,7 +103,7 @@ def _repeats(items: Sequence[object], period: int, rounds: int) -> bool:
 
 
 def _step(call: ToolContext) -> Step:
-    arguments = json.dumps(call.call.args, sort_keys=True, ensure_ascii=False)
+    arguments = encode(call.call.args)
     faulty = call.call.raw if call.call.fault else ""
     return Step(
         call.name,
@@ -111,6 +111,9 @@ def _step(call: ToolContext) -> Step:
         _digest(call.output),
         call.outcome in ("error", "denied"),
     )
+
+
+encode = json.JSONEncoder(sort_keys=True, ensure_ascii=False).encode
 
 
 def _digest(text: str) -> bytes:

@@ -104,7 +104,9 @@ def _calls(  # noqa: C901 - in one place, for every step costs each hook of ever
             cancelled, now, view = cancelling(), perf_counter(), None
         if edits.count != known:
             break
-    _take_back(view, doing)
+    if view is not None:
+        put(view, "ended", SETTLED)
+    DOING.set(doing)
     if edits.count != known and hook is not None:
         past = *past, *line[: line.index(hook) + 1]
         yield from _calls(point, behind(past, point.line(session)), ctx, keep, told, past, judge)

@@ -97,7 +97,7 @@ class View:
             return ""
         if name == "_base" or name.startswith("__"):
             raise AttributeError(name)
-        base = self._base
+        base, may = self._base, self._may
         value: Any = getattr(base, name)
         if type(value) is Call and name == "call":
             value = Call(value.id, value.name, self.args, value.raw, value.fault)
@@ -107,16 +107,14 @@ class View:
             value = [lend(each, role) for each in cast("list[Context]", value)]
             put(self, name, value)
             self._touch()
-        elif self._is_its_own(name, value):
-            self._keep(name, own := copied(value), as_it_is(value))
+        elif (name in base.kept and (name != "reply" or "reply" in may)) or (
+            name in may and isinstance(value, dict | list)
+        ):
+            own: Any = copied(value)
+            self._touch()[name] = own, as_it_is(value)
             put(self, name, own)
             return own
         return value
-
-    def _is_its_own(self, name: str, value: Any) -> bool:
-        if name in self._base.kept:
-            return name != "reply" or "reply" in self._may
-        return name in self._may and isinstance(value, dict | list)
 
     def __setattr__(self, name: str, value: Any) -> None:
         try:
@@ -140,7 +138,8 @@ class View:
             return
         self._check(name, value)
         known = self._given or {}
-        self._keep(name, value, known[name][1] if name in known else copied(getattr(base, name)))
+        was = known[name][1] if name in known else copied(getattr(base, name))
+        self._touch()[name] = value, was
         put(self, name, value)
         if name == "args" and "result" in base.shapes:
             put(self.call, "args", value)
@@ -151,9 +150,6 @@ class View:
         own = before(value, self.session.history) if _are_messages(name, value) else None
         if own is None or not fits(shape)(value[:own]):
             check(f"ctx.{name}", value, shape)
-
-    def _keep(self, name: str, own: Any, was: Any) -> None:
-        self._touch()[name] = own, was
 
     def _touch(self) -> dict[str, tuple[Any, Any]]:
         """Have something of one's own from now on: nobody else can have this view."""
@@ -172,12 +168,13 @@ class View:
     def changed(self) -> dict[str, Any]:
         """What the hook has changed: new values by name. Raises ``TypeError`` for a wrong one."""
         try:
-            return self._changed()
+            return self.compared()
         except TypeError as error:
             put(self, "wrong", error)
             raise
 
-    def _changed(self) -> dict[str, Any]:
+    def compared(self) -> dict[str, Any]:
+        """The same, and nothing is kept of what is wrong."""
         new: dict[str, Any] = {}
         for name, (own, was) in (self._given or {}).items():
             if name == "request":
@@ -297,8 +294,9 @@ given: Callable[[Any], object] = attrgetter("_given")
 
 def is_as_it_was(ctx: Context) -> bool:
     """True where a hook has changed nothing of what it saw."""
+    view: Any = ctx
     try:
-        return not seen(ctx).changed()
+        return not view.compared()  # whoever settles it keeps what is wrong with it
     except Exception:  # noqa: BLE001 - what a hook leaves behind may raise anything
         return False
 

@@ -24,6 +24,8 @@ SCRIPTED_PATH = re.compile(r"[rRwW]\s*([\w./~-]*[./][\w./~-]*)")
 
 def settled(word: Word) -> Word:
     """A word whose variables that are numbers are some number."""
+    if len(word.parts) == 1 and type(word.parts[0]) is Text:
+        return word
     return Word.of(
         [
             Text("0", quoted=True) if isinstance(part, Variable) and part.name in NUMBERS else part

@@ -74,11 +74,16 @@ class Word(_Spellings):
     parts: tuple[Part, ...]
 
     def __post_init__(self) -> None:
-        texts = [part for part in self.parts if isinstance(part, Text)]
-        whole = "".join([part.value for part in texts])
-        bare = "".join([part.value for part in texts if not part.quoted])
+        first = self.parts[0] if len(self.parts) == 1 else None
+        if isinstance(first, Text):  # as most are
+            whole, is_text = first.value, True
+            bare = "" if first.quoted else whole
+        else:
+            texts = [part for part in self.parts if isinstance(part, Text)]
+            whole, is_text = "".join([part.value for part in texts]), len(texts) == len(self.parts)
+            bare = "".join([part.value for part in texts if not part.quoted])
         braced = "{" in bare and is_braced(bare)
-        is_known = len(texts) == len(self.parts) and not braced
+        is_known = is_text and not braced
         put = object.__setattr__
         put(self, "bare", bare)
         put(self, "braced", braced)

@@ -177,3 +177,56 @@ async def test_a_server_may_say_that_it_goes_on_before_it_answers(
 ) -> None:
     endpoint.play([b"HTTP/1.1 100 Continue\r\n\r\n", *answer("Hi.")])
     assert (await ask(llm=at(endpoint.url))).text == "Hi."
+
+
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
+SAID = event(delta(content="Hi.")) + event(delta(finish="stop"))
+
+
+async def test_an_answer_may_end_with_its_connection(endpoint: Endpoint, ask: Any) -> None:
+    endpoint.play([HEAD + b"\r\n", SAID, CLOSE], [b"HTTP/1.0 200 OK\r\n\r\n" + SAID, CLOSE])
+    llm = at(endpoint.url)
+    assert (await ask(llm=llm)).text == "Hi."
+    assert (await ask(llm=llm)).text == "Hi."
+    assert endpoint.connections == 2
+
+
+async def test_nothing_is_lost_of_what_came_with_an_error_behind_it(
+    endpoint: Endpoint, ask: Any
+) -> None:
+    wrong = event({"error": {"code": 503}})
+    endpoint.play([begin(), piece(event(delta(content="Hel")) + wrong)], answer("Hello."))
+    heard = await ask()
+    assert heard.text == "Hello."
+    assert [retry.attempt for retry in heard.retries] == [1]
+
+
+@pytest.mark.parametrize(
+    "told, why",
+    [
+        ([HEAD, *[b"x-more: " + b"y" * 8000 + b"\r\n"] * 20], "headers without an end"),
+        ([HEAD + b"x: " + b"y" * 200_000], "headers without an end"),
+        ([HEAD + b"content-length: 5\r\ntransfer-encoding: chunked\r\n\r\n"], "Content-Length"),
+        ([b"HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n"], "protocol"),
+        ([b"SSH-2.0-OpenSSH_9.2\r\n"], "HTTP/"),
+        ([HEAD, CLOSE], "closed without a response"),
+        ([HEAD + b"transfer-encoding: chunked\r\n\r\nZZ\r\n"], "chunk size"),
+        ([HEAD + b"content-length: 9000\r\n\r\n" + SAID[:20], CLOSE], "in the middle of"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+async def test_what_is_no_answer_of_http_is_named_in_a_line(
+    endpoint: Endpoint, ask: Any, told: list[Any], why: str
+) -> None:
+    endpoint.play(told)
+    with pytest.raises(ModelError, match=why) as caught:
+        await ask(llm=at(endpoint.url))
+    assert caught.value.kind == "network"
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", ["a\nx-evil: 1", "a\r\n\r\nGET /", "ключ", "a\0b"])
+def test_a_header_that_http_has_not_is_named_and_its_value_is_not_shown(value: str) -> None:
+    with pytest.raises(ModelError, match="x-team") as caught:
+        ChatCompletions("m-1", "http://127.0.0.1:1", KEY, headers={"x-team": value})
+    assert value not in str(caught.value)

@@ -131,9 +131,9 @@ class LimitsHook:
 
     def _need_price(self, ctx: TurnContext) -> Awaitable[None] | None:
         """Say once that a limit of money means nothing where nobody knows the price."""
-        wanted = self.cost is not None or self.session_cost is not None
-        unknown = ctx.usage is not None and "cost" not in ctx.usage
-        if not (wanted and unknown) or ctx.state.get("no_price"):
+        if self.cost is None and self.session_cost is None:
+            return None
+        if ctx.usage is None or "cost" in ctx.usage or ctx.state.get("no_price"):
             return None
         ctx.state["no_price"] = True
         model = ctx.model or ctx.agent.llm.model

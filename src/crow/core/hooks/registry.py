@@ -13,7 +13,7 @@ from crow.core.hooks.context import Context
 from crow.core.hooks.contexts import ToolContext
 from crow.core.hooks.discovery import hooks_of, owner_of, unknown_event
 from crow.core.hooks.hook import NUMBERS, Hook, HookOptions, Owner
-from crow.core.hooks.hook_point import Edits, HookPoint
+from crow.core.hooks.hook_point import RANK, Edits, HookPoint
 from crow.core.hooks.point_kinds import Fold, Gate, StopPoint, Watch
 from crow.core.hooks.points import NAMES, Filter, Point
 from crow.core.hooks.run_context import RunContext
@@ -253,7 +253,9 @@ class HookRegistry(HookPoints):
                 return other
         stands = hook.owner.place if hook.owner in self.owners else ()
         hook.place = hook.place or (*(stands or self.place), next(NUMBERS))
-        hook_point.put((*hook_point.entries, hook))
+        line = sorted((*hook_point.entries, hook), key=RANK, reverse=point.reverse)
+        hook_point.entries = tuple(line)
+        self.edits.count += 1
         return hook
 
     def _hang_waiting(self) -> None:
@@ -294,7 +296,8 @@ class HookRegistry(HookPoints):
             self._waiting.remove(hook)
         for point in self._points.values():
             if hook in point.entries:
-                point.put(each for each in point.entries if each is not hook)
+                point.entries = tuple(each for each in point.entries if each is not hook)
+                self.edits.count += 1
 
     def add(self, thing: object, owner: Owner) -> bool:
         """Register every method of an object whose name is an event or that is marked a hook.
@@ -305,7 +308,8 @@ class HookRegistry(HookPoints):
         if isinstance(thing, HookRegistry):
             found = [hook.again(owner) for hook in (*thing, *thing._waiting)]  # noqa: SLF001 - its own class
         else:
-            found = hooks_of(thing, owner, {*self.names}, self.announced)
+            names = self._names if self.agent is None else {*self.names}
+            found = hooks_of(thing, owner, names, self.announced)
         for hook in found:
             self._add(hook)
         return bool(found)

@@ -255,7 +255,8 @@ class Scope:
 
     def _hang(self, thing: Any, owner: Owner) -> None:
         owners = (*self.hooks.owners, owner)
-        self._admit(sorted(owners, key=USED) if owner.moved else owners)
+        self.hooks.owners = tuple(sorted(owners, key=USED)) if owner.moved else owners
+        self.hooks.edits.count += 1
         if inspect.isfunction(thing) and thing.__name__ not in ("init_agent", "init_session"):
             self._hang_function(thing, owner)
         else:

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cache
+from itertools import filterfalse
 from operator import attrgetter
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard, TypeVar, cast
@@ -39,13 +40,14 @@ IN_REQUEST = ("messages", "tools", "model", "params")
 SHARED = ("messages", "tools")
 """What a hook that comes later gets in a list of its own, whose items are everybody's."""
 SETTLED = "the hook has answered"
+SETTERS = attrgetter(*[f"{name}.__set__" for name in IN_VIEW])
 SHOWN = {
-    "agent": "_base.agent",
-    "session": "_base.session",
-    "run": "_base.run",
-    "owner": "_role.owner.name",
-    "moment": "_role.moment",
-    "_may": "_role.changes",
+    "agent": property(attrgetter("_base.agent")),
+    "session": property(attrgetter("_base.session")),
+    "run": property(attrgetter("_base.run")),
+    "owner": property(attrgetter("_role.owner.name")),
+    "moment": property(attrgetter("_role.moment")),
+    "_may": property(attrgetter("_role.changes")),
 }
 """What a view has of the context and of its role."""
 
@@ -245,22 +247,20 @@ def kind_of_view(cls: type[Context], after_end: bool) -> tuple[Any, ...]:
     They may do something ``after_end`` of their run where they are lent then.
     """
     made = cls if issubclass(cls, View) else _made(cls, after_end)
-    return made, *[getattr(made, name).__set__ for name in IN_VIEW]
+    return made, *SETTERS(made)
 
 
 def _made(cls: type[Context], after_end: bool) -> type[Any]:
-    paths = {name: f"_base.{name}" for name in _plain(cls)} | SHOWN
-    shown = {name: property(attrgetter(path)) for name, path in paths.items()}
+    """Such a class: fields that nobody assigns, or gets a copy of, are shown as they are."""
+    own: dict[str, Any] = {"__module__": cls.__module__, "_after_end": after_end}
     more = {"__dict__": cls.__dictoffset__, "__weakref__": cls.__weakrefoffset__}
-    slots = *IN_VIEW, *[name for name, is_there in more.items() if not is_there]
-    own = {"__module__": cls.__module__, "__slots__": slots, "_after_end": after_end}
-    return type(cls.__name__, (View, cls), own | shown)
-
-
-def _plain(cls: type[Context]) -> set[str]:
-    """Fields of a context that a view shows as they are: nobody assigns them, or gets a copy."""
-    slots = {name for base in cls.__mro__ for name in base.__dict__.get("__slots__", ())}
-    return slots - {*Context.__slots__, *cls.kept, *cls.shapes, *COPIED}
+    own["__slots__"] = *IN_VIEW, *filterfalse(more.get, more)
+    slots = set[str]()
+    for base in cls.__mro__:
+        slots.update(base.__dict__.get("__slots__", ()))
+    for name in slots - {*Context.__slots__, *cls.kept, *cls.shapes, *COPIED}:
+        own[name] = property(attrgetter(f"_base.{name}"))
+    return type(cls.__name__, (View, cls), own | SHOWN)
 
 
 def lend(ctx: C, role: Role) -> C:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
 from functools import cache, partial
 from itertools import repeat
@@ -36,26 +36,27 @@ def frozen(cls: type[T], *, assignable: bool = False) -> type[T]:
     `dataclasses.fields` and `replace`, ``match`` and pickling work as ever. An assignment is
     refused with what to do instead, unless the class is ``assignable``, as `mutable` has it.
     """
-    cls.__doc__ = cls.__doc__ or cls.__name__  # else `dataclass` asks for a signature, dearly
-    written = vars(cls)
+    known = cast(Any, cls)
+    known.__doc__ = known.__doc__ or known.__name__  # else `dataclass` asks for a signature, dearly
+    written = vars(known)
     types: dict[str, Any] = written.get("__annotations__", {})
     given: dict[str, Any] = dict(zip(types, map(written.get, types, repeat(MISSING)), strict=True))
-    special = hasattr(cls, "__dataclass_fields__") or None in map(HASH, given.values())
+    special = hasattr(known, "__dataclass_fields__") or None in map(HASH, given.values())
     if special or SPECIAL.search(" ".join(map(str, types.values()))):  # for `dataclass` to read
-        _shape(cls, not assignable)
-        given = {each.name: each for each in fields(cls)}
+        _shape(known, not assignable)
+        given = {each.name: each for each in fields(known)}
     own = {**(METHODS if assignable else FROZEN), "__match_args__": tuple(given), **written}
     for name in (*given, *OF_A_CLASS):
         own.pop(name, None)
     slots = dict.fromkeys(given)
-    for base in cls.__mro__[1:-1]:
+    for base in known.__mro__[1:-1]:
         for name in vars(base).get("__slots__", ()):
             slots.pop(name, None)
     own["__slots__"] = [*slots]
-    made: Any = cast(Any, type(cls))(cls.__name__, cls.__bases__, own)
-    made.__qualname__ = cls.__qualname__
+    made: Any = type(known)(known.__name__, known.__bases__, own)
+    made.__qualname__ = known.__qualname__
     made.__init__ = _Init((made, given, not assignable, 3))
-    made.__dataclass_fields__ = _Shape((made, cls, not assignable))
+    made.__dataclass_fields__ = _Shape((made, known, not assignable))
     return made
 
 

@@ -36,7 +36,7 @@ def frozen(cls: type[T], *, assignable: bool = False) -> type[T]:
     `dataclasses.fields` and `replace`, ``match`` and pickling work as ever. An assignment is
     refused with what to do instead, unless the class is ``assignable``, as `mutable` has it.
     """
-    known = cast(Any, cls)
+    known = cast("type[Any]", cls)
     known.__doc__ = known.__doc__ or known.__name__  # else `dataclass` asks for a signature, dearly
     written = vars(known)
     types: dict[str, Any] = written.get("__annotations__", {})
@@ -53,7 +53,7 @@ def frozen(cls: type[T], *, assignable: bool = False) -> type[T]:
         for name in vars(base).get("__slots__", ()):
             slots.pop(name, None)
     own["__slots__"] = [*slots]
-    made: Any = type(known)(known.__name__, known.__bases__, own)
+    made: Any = cast(Any, type(known))(known.__name__, known.__bases__, own)
     made.__qualname__ = known.__qualname__
     made.__init__ = _Init((made, given, not assignable, 3))
     made.__dataclass_fields__ = _Shape((made, known, not assignable))

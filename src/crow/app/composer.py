@@ -93,7 +93,7 @@ class Composer:
         Those whose order is above `LAST` come ``late``, behind everybody's files. What is ``given``
         by hand is not used.
         """
-        by_hand = {id(each) for thing in given for each in (thing, type(thing))}
+        by_hand = {*map(id, given), *map(id, map(type, given))}
         for order, point, thing, error in self.loaded:
             if (order > LAST) is late and (point.own or id(thing) not in by_hand):
                 trusted = point.own or point.name in self.trusted

@@ -17,7 +17,7 @@ from crow.extensions.commands.builtin import DIRECTORY_ADDED, REQUEST, builtin_c
 from crow.hooks import FIRST, LAST
 from crow.keys import Key
 from crow.messages import text_of
-from crow.project import Plugin, foreign_folders, is_trusted, placeholder_values, project_of
+from crow.project import foreign_folders, is_trusted, project_of
 
 if TYPE_CHECKING:
     from crow import (
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     )
     from crow.extensions.commands.recipe import Recipe, Recipes, Scope
     from crow.messages import Content
-    from crow.project import Brought, ProjectSettings
+    from crow.project import Brought, Plugin, ProjectSettings
 
 FOLDERS = (Path(".crow", "commands"), Path(".claude", "commands"))
 MODEL: Key[tuple[RunContext | None, str]] = Key("commands model")
@@ -293,6 +293,8 @@ class CommandsHook:
 
         if recipe.model is not None and (refused := await _refused(ctx, recipe.model)):
             return Answer(f"/{recipe.name} was not run: {refused}")
+        from crow.project import placeholder_values
+
         try:
             roots = (str(recipe.plugin.root),) if recipe.plugin else ()
             values = placeholder_values(ctx)

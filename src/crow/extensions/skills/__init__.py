@@ -23,13 +23,7 @@ from crow.extensions.skills.index import (
 )
 from crow.keys import Key
 from crow.messages import text_of
-from crow.project import (
-    Plugin,
-    define_front_matter,
-    is_trusted,
-    placeholder_values,
-    use_front_matter,
-)
+from crow.project import define_front_matter, is_trusted, use_front_matter
 
 if TYPE_CHECKING:
     from crow import (
@@ -42,7 +36,7 @@ if TYPE_CHECKING:
         ToolContext,
     )
     from crow.extensions.skills.skill import Skill
-    from crow.project import Brought, ProjectSettings
+    from crow.project import Brought, Plugin, ProjectSettings
 
 NAME = "skills"
 TOOL = "Skill"
@@ -388,6 +382,7 @@ async def _use(ctx: Context, skill: Skill) -> None:
 
 def _text(ctx: Context, skill: Skill, args: str) -> str:
     from crow.extensions.skills.skill import instructions
+    from crow.project import placeholder_values
 
     return instructions(skill, args, placeholder_values(ctx))
 

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from crow import CrowError
 from crow.dataclasses import frozen, mutable
-from crow.project import Plugin, foreign_folders, matching_names, reason, repository_folders
+from crow.project import foreign_folders, reason, repository_folders
 
 if TYPE_CHECKING:
     from crow import Agent
     from crow.extensions.skills.skill import Scope, Skill
+    from crow.project import Plugin
 
 FILE = "SKILL.md"
 Stamp = tuple[str, int, int]
@@ -178,6 +179,8 @@ class SkillIndex:
 
     def meant(self, name: str) -> list[Skill]:
         """The skills that a name means: one, or all of several plugins whose name it is."""
+        from crow.project import matching_names
+
         names = matching_names(name, self.skills)
         by_title = [skill for skill in self.skills.values() if name in skill.titles]
         return [self.skills[each] for each in names] or by_title

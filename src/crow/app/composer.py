@@ -94,10 +94,15 @@ class Composer:
         by hand is not used.
         """
         by_hand = {*map(id, given), *map(id, map(type, given))}
-        for order, point, thing, error in self.loaded:
-            if (order > LAST) is late and (point.own or id(thing) not in by_hand):
-                trusted = point.own or point.name in self.trusted
-                self.use_point(point, thing, error, trusted=trusted)
+        for order, point, thing, broken in self.loaded:
+            if (order > LAST) is not late or (id(thing) in by_hand and not point.own):
+                continue
+            name, names, error = point.name, tuple[str, ...](), broken
+            source, where = (OURS, OURS) if point.own else (point.package, point.value)
+            if thing is not None:
+                trusted = point.own or name in self.trusted
+                names, error = self.attempt(thing, name, where, trusted)
+            self.keep(name, source, error, name in self.disabled, names)
 
     @cached_property
     def loaded(self) -> list[Loaded]:
@@ -126,14 +131,6 @@ class Composer:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - must not stop the others
             return LAST, point, None, in_a_line(error)
         return getattr(thing, "order", LAST), point, thing, None
-
-    def use_point(self, point: EntryPoint, thing: Any, error: str | None, *, trusted: bool) -> None:
-        """Use what an entry point names, and remember what became of it."""
-        name, where = point.name, OURS if point.own else point.value
-        names: tuple[str, ...] = ()
-        if thing is not None:
-            names, error = self.attempt(thing, name, where, trusted)
-        self.keep(name, OURS if point.own else point.package, error, name in self.disabled, names)
 
     def refuse_unjudged(self) -> None:
         """Raise `ExtensionError` where a judge is broken, or there is none and none is disabled.

@@ -45,6 +45,8 @@ SHOWN = {
     "agent": property(attrgetter("_base.agent")),
     "session": property(attrgetter("_base.session")),
     "run": property(attrgetter("_base.run")),
+    "cache": property(attrgetter("_base.session.cache")),
+    "cwd": property(attrgetter("_base.session.cwd")),
     "owner": property(attrgetter("_role.owner.name")),
     "moment": property(attrgetter("_role.moment")),
     "_may": property(attrgetter("_role.changes")),

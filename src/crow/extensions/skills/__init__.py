@@ -168,10 +168,9 @@ class SkillsHook:
     def _places(self, ctx: Context) -> Iterable[SkillFolder]:
         added = (*self._paths, *self._added, *(ADDED.get(ctx) or ()))
         installed = dict.fromkeys((*folders_of_extensions(ctx.agent), *added))
-        yield from places(Path(ctx.cwd), Path.home(), self.folders, installed, self._others)
-        for each in self._brought:
-            yield SkillFolder(each.path, "user", another=each.agent)
-        yield from of_plugins(self._plugins)
+        found = places(Path(ctx.cwd), Path.home(), self.folders, installed, self._others)
+        found += [SkillFolder(each.path, "user", another=each.agent) for each in self._brought]
+        return [*found, *of_plugins(self._plugins)]
 
     # the moments
 

@@ -169,7 +169,7 @@ class Scope:
                 raise ExtensionError(f"there is an extension {known_as!r} already{place}")
         if inspect.isclass(thing):
             thing = make(thing, known_as, options)
-        hooks, by = self.hooks, self.hooks.owner or self.hooks.whose()
+        hooks, by = self.hooks, self.hooks.whose()
         owner = Owner(known_as, thing, trusted and (by is None or by.trusted), source, by=by)
         owner.used, owner.moved = self._at or next(NUMBERS), self._at > 0
         if owner.moved or self.session is not None:

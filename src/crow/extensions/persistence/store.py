@@ -31,7 +31,6 @@ from crow.extensions.persistence.session_rows import (
     whole_session,
 )
 from crow.keys import Key
-from crow.storage import SessionInfo
 from crow.tools import read_in_thread
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     from crow.extensions.persistence.points import Point
     from crow.extensions.persistence.sql import Connection
     from crow.extensions.persistence.writer import Work
-    from crow.storage import Attachments
+    from crow.storage import Attachments, SessionInfo
 
 logger = logging.getLogger("crow.persistence")
 

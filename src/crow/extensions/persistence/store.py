@@ -31,7 +31,6 @@ from crow.extensions.persistence.session_rows import (
     whole_session,
 )
 from crow.keys import Key
-from crow.tools import read_in_thread
 
 if TYPE_CHECKING:
     from crow.events import Event
@@ -239,6 +238,7 @@ class SessionStore:
         that cannot be stored from memory. Raises `SessionError`.
         """
         from crow.extensions.persistence.history import Replay
+        from crow.tools import read_in_thread
 
         log = self._archive.logs.get(session_id)
         entries = together(
@@ -379,6 +379,8 @@ class SessionStore:
             await self._archive.do(lambda _: None)
         except SessionError as error:
             trouble = error
+        from crow.tools import read_in_thread
+
         try:
             return await read_in_thread(self._answer, question)
         except SessionError as error:

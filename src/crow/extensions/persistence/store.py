@@ -374,13 +374,13 @@ class SessionStore:
 
     async def _ask(self, question: Work[T]) -> T:
         """Ask the database something, of all that was written before. Raises `SessionError`."""
+        from crow.tools import read_in_thread
+
         trouble: SessionError | None = None
         try:
             await self._archive.do(lambda _: None)
         except SessionError as error:
             trouble = error
-        from crow.tools import read_in_thread
-
         try:
             return await read_in_thread(self._answer, question)
         except SessionError as error:

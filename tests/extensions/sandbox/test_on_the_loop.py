@@ -483,7 +483,7 @@ print(*(name for name in sys.modules if name.startswith("crow.extensions.sandbox
     shown = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
     )
-    light = {f"crow.extensions.sandbox.{name}" for name in ("finder", "session")}
+    light = {f"crow.extensions.sandbox.{name}" for name in ("finder", "probe_cache", "session")}
     assert set(shown.stdout.split()) == light
 
 

@@ -18,9 +18,9 @@ from tests.extensions.sandbox.conftest import Command, Confined, backend, run
 
 from crow.extensions.sandbox.backend import Backend
 from crow.extensions.sandbox.bubblewrap import Bubblewrap
-from crow.extensions.sandbox.finder import remembered
 from crow.extensions.sandbox.policy import Limits, Policy
 from crow.extensions.sandbox.probe import everyone, find_backend
+from crow.extensions.sandbox.probe_cache import remembered
 from crow.extensions.sandbox.protected import protected_paths
 from crow.extensions.sandbox.seccomp import INTERNET, Filter, assemble
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import platform
 from collections.abc import Sequence
 
-from crow.extensions.sandbox.finder import system_program
 from crow.extensions.sandbox.limits import kept_by_the_kernel
 from crow.extensions.sandbox.policy import Limits
+from crow.extensions.sandbox.probe_cache import system_program
 
 _ABI = 2  # the first in which files may be moved from folder to folder
 _PRLIMIT = {"x86_64": 302, "aarch64": 261}

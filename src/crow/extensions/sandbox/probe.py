@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from crow.dataclasses import frozen
 from crow.extensions.sandbox.backend import Backend, Launch, Unconfined
-from crow.extensions.sandbox.finder import bwrap, remember, remembered
 from crow.extensions.sandbox.policy import Policy
+from crow.extensions.sandbox.probe_cache import bwrap, remember, remembered
 
 _SECONDS = 10.0
 _ORDER = ("bubblewrap", "landlock", "seatbelt")

@@ -61,7 +61,8 @@ class Agent(Host):
         entry_points: bool | Mapping[str, Mapping[str, Any]] = False,
         parent: Agent | None = None,
     ) -> None:
-        self._llm, self._model = llm, model
+        self._llm = llm
+        self._model = model
         self.parent = parent
         self.scope = scope = Scope(self)
         self.hooks: HookRegistry = scope.hooks

@@ -32,6 +32,7 @@ C = TypeVar("C", bound=Context)
 
 IN_VIEW = ("_base", "_role", "ended")
 """What is put into every view."""
+SETTERS = attrgetter(*[f"{name}.__set__" for name in IN_VIEW])
 FREE = ("messages", "prompt")
 """What a hook may always do with as it likes where it cannot change it: it is a copy."""
 COPIED = ("call", "results", "ended")
@@ -40,16 +41,13 @@ IN_REQUEST = ("messages", "tools", "model", "params")
 SHARED = ("messages", "tools")
 """What a hook that comes later gets in a list of its own, whose items are everybody's."""
 SETTLED = "the hook has answered"
-SETTERS = attrgetter(*[f"{name}.__set__" for name in IN_VIEW])
 SHOWN = {
-    "agent": property(attrgetter("_base.agent")),
-    "session": property(attrgetter("_base.session")),
-    "run": property(attrgetter("_base.run")),
-    "cache": property(attrgetter("_base.session.cache")),
-    "cwd": property(attrgetter("_base.session.cwd")),
-    "owner": property(attrgetter("_role.owner.name")),
-    "moment": property(attrgetter("_role.moment")),
-    "_may": property(attrgetter("_role.changes")),
+    "agent": "_base.agent",
+    "session": "_base.session",
+    "run": "_base.run",
+    "owner": "_role.owner.name",
+    "moment": "_role.moment",
+    "_may": "_role.changes",
 }
 """What a view has of the context and of its role."""
 
@@ -253,16 +251,20 @@ def kind_of_view(cls: type[Context], after_end: bool) -> tuple[Any, ...]:
 
 
 def _made(cls: type[Context], after_end: bool) -> type[Any]:
-    """Such a class: fields that nobody assigns, or gets a copy of, are shown as they are."""
-    own: dict[str, Any] = {"__module__": cls.__module__, "_after_end": after_end}
+    paths = {name: f"_base.{name}" for name in _plain(cls)} | SHOWN
+    shown = {name: property(attrgetter(path)) for name, path in paths.items()}
     more = {"__dict__": cls.__dictoffset__, "__weakref__": cls.__weakrefoffset__}
-    own["__slots__"] = *IN_VIEW, *filterfalse(more.get, more)
+    slots = *IN_VIEW, *filterfalse(more.get, more)
+    own = {"__module__": cls.__module__, "__slots__": slots, "_after_end": after_end}
+    return type(cls.__name__, (View, cls), own | shown)
+
+
+def _plain(cls: type[Context]) -> set[str]:
+    """Fields of a context that a view shows as they are: nobody assigns them, or gets a copy."""
     slots = set[str]()
     for base in cls.__mro__:
         slots.update(base.__dict__.get("__slots__", ()))
-    for name in slots - {*Context.__slots__, *cls.kept, *cls.shapes, *COPIED}:
-        own[name] = property(attrgetter(f"_base.{name}"))
-    return type(cls.__name__, (View, cls), own | SHOWN)
+    return slots - {*Context.__slots__, *cls.kept, *cls.shapes, *COPIED}
 
 
 def lend(ctx: C, role: Role) -> C:

@@ -106,9 +106,10 @@ if not TYPE_CHECKING:  # a checker takes any name for there where it sees one
             raise import_module("crow._lazy").missing("crow", name, _HOMES, _BESIDE)
         if name in ("Agent", "HookRegistry"):
             import_module("crow.defaults").install()
-        thing = getattr(import_module(home), name)
-        globals()[name] = thing
-        return thing
+        room = import_module(home)
+        for each in _ROOMS[home].split():
+            globals()[each] = getattr(room, each)
+        return globals()[name]
 
 
 def __dir__() -> list[str]:

@@ -12,16 +12,18 @@ def lazy(
 ) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]:
     """What a package is to have as ``__all__``, ``__getattr__`` and ``__dir__``.
 
-    ``rooms`` maps modules to the names that the package takes from them.
+    ``rooms`` maps modules to the names that the package takes from them: all of a module's with
+    the first of them.
     """
     homes = {name: room for room, names in rooms.items() for name in names.split()}
 
     def get(name: str) -> object:
         if name not in homes:
             raise missing(package, name, homes)
-        thing: object = getattr(import_module(homes[name]), name)
-        setattr(sys.modules[package], name, thing)
-        return thing
+        room = import_module(homes[name])
+        for each in rooms[homes[name]].split():
+            setattr(sys.modules[package], each, getattr(room, each))
+        return getattr(room, name)
 
     return list(homes), get, lambda: list(homes)
 

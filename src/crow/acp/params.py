@@ -141,17 +141,19 @@ def _other(mark: Other) -> Read:
 
 
 def _union(shapes: tuple[Any, ...]) -> Read:
-    """Reads what fits first; complains as the one whose tag it has does."""
-    reads = [reader(shape) for shape in shapes]
-    tags = {tag: read for shape, read in zip(shapes, reads, strict=True) if (tag := _tag(shape))}
+    """Reads what fits first; complains as the one whose tag it has does.
+
+    What reads a shape is made when the first one comes: of most of them none ever does.
+    """
+    tags = {tag: shape for shape in shapes if (tag := _tag(shape))}
 
     def read(value: Any) -> Any:
         tag = as_object(value).get("type")
         if isinstance(tag, str) and tag in tags:
-            return tags[tag](value)
-        for one in reads:
+            return reader(tags[tag])(value)
+        for shape in shapes:
             try:
-                return one(value)
+                return reader(shape)(value)
             except MismatchError:
                 continue
         raise MismatchError(f"must have a 'type': {', '.join(tags)}" if tags else "fits nothing")

@@ -277,7 +277,8 @@ def mode_fields(mode: Mode) -> v1.SessionMode:
 
 def untyped(told: Mapping[str, Any]) -> Message:
     """A command, and its input, which are of one type each here."""
-    fields = {name: value for name, value in told.items() if name != "type"}
+    fields = dict(told)
+    fields.pop("type", None)
     return {**fields, "input": untyped(fields["input"])} if "input" in fields else fields
 
 

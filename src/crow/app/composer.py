@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from math import inf
+from operator import itemgetter
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -63,6 +63,9 @@ HELPER = "; a helper of a file has a name with an underscore, or is not in the f
 UNTRUSTED = "the project is not trusted (crow trust)"
 Used = tuple[tuple[str, ...], str | None]
 """The names under which something is in use, and the error in a line where it cannot be."""
+Loaded = tuple[float, EntryPoint, Any, str | None]
+"""Where an extension says that it hangs, what brings it, and what it is, or the error in a line."""
+ORDER = itemgetter(0)
 
 
 class Composer:
@@ -90,24 +93,30 @@ class Composer:
         Those whose order is above `LAST` come ``late``, behind everybody's files. What is ``given``
         by hand is not used.
         """
-        for point, thing, error in self.loaded:
-            is_given = any(each is thing or type(each) is thing for each in given)
-            if (order_of(thing) > LAST) is late and (point.own or not is_given):
-                trusted = point.own or point.name in self.trusted
-                self.use_point(point, thing, error, trusted=trusted)
+        by_hand = {*map(id, given), *map(id, map(type, given))}
+        for order, point, thing, broken in self.loaded:
+            if (order > LAST) is not late or (id(thing) in by_hand and not point.own):
+                continue
+            name, names, error = point.name, tuple[str, ...](), broken
+            source, where = (OURS, OURS) if point.own else (point.package, point.value)
+            if thing is not None:
+                trusted = point.own or name in self.trusted
+                names, error = self.attempt(thing, name, where, trusted)
+            self.keep(name, source, error, name in self.disabled, names)
 
     @cached_property
-    def loaded(self) -> list[tuple[EntryPoint, Any, str | None]]:
+    def loaded(self) -> list[Loaded]:
         """What is installed, in the order of its use."""
         loaded = [self.load(point) for point in self.installed]
-        return sorted(loaded, key=lambda one: order_of(one[1]) if one[0].own else inf)
+        own = [each for each in loaded if each[1].own]
+        return sorted(own, key=ORDER) + [each for each in loaded if not each[1].own]
 
     def use_given(self, thing: Any) -> None:
         """Use what a program brings; a class is made with the options that its name has.
 
         A class that a package brings as well has the name that it has there.
         """
-        name = next((point.name for point, each, _ in self.loaded if each is thing), "")
+        name = next((point.name for _, point, each, _ in self.loaded if each is thing), "")
         name = name or name_of(thing)
         if not inspect.isclass(thing) or name in self.agent.extensions:
             self.agent.use(thing)
@@ -115,20 +124,13 @@ class Composer:
         self.agent.use(thing, name=name, **self.options_for(thing, name))
         self.keep(name, "code", None, False, (name,))
 
-    def load(self, point: EntryPoint) -> tuple[EntryPoint, Any, str | None]:
+    def load(self, point: EntryPoint) -> Loaded:
         """What an entry point names, unless it is disabled, or the error in a line."""
         try:
-            return point, None if point.name in self.disabled else point.load(), None
+            thing = None if point.name in self.disabled else point.load()
         except (Exception, SystemExit) as error:  # noqa: BLE001 - must not stop the others
-            return point, None, in_a_line(error)
-
-    def use_point(self, point: EntryPoint, thing: Any, error: str | None, *, trusted: bool) -> None:
-        """Use what an entry point names, and remember what became of it."""
-        name, where = point.name, OURS if point.own else point.value
-        names: tuple[str, ...] = ()
-        if thing is not None:
-            names, error = self.attempt(thing, name, where, trusted)
-        self.keep(name, point.brought_by, error, name in self.disabled, names)
+            return LAST, point, None, in_a_line(error)
+        return getattr(thing, "order", LAST), point, thing, None
 
     def refuse_unjudged(self) -> None:
         """Raise `ExtensionError` where a judge is broken, or there is none and none is disabled.
@@ -339,11 +341,6 @@ class Composer:
         """Remember what became of an extension."""
         problems = () if error and not names else self.problems.get(name, ())
         self.agent.found.append(Found(name, source, error, disabled, problems, names))
-
-
-def order_of(thing: object) -> float:
-    """Where an extension of a package says that it hangs."""
-    return getattr(thing, "order", LAST)
 
 
 def _whole(path: str) -> str:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from crow.app.extension_loader import Sources
 from crow.app.plugins import plugins_of
-from crow.app.session_settings import NAME, SessionSettings, ground_of
-from crow.app.settings_updater import Applied, SettingsUpdater
+from crow.app.settings_updater import NAME, Applied, SessionSettings, SettingsUpdater, ground_of
 from crow.app.startup_warnings import of_settings, of_trust
 from crow.core.agent import Agent
 from crow.core.catalog import Command

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from crow.app.extension_loader import in_a_line
 from crow.app.rules import place_of
 from crow.project.home import state_directory
-from crow.project.plugins import MANIFEST, Plugin, PluginError, installed, is_plugin, listed, read
 from crow.project.settings import HookFile, HookSettings, ServerPolicy
 from crow.settings import Settings, Source
 
 if TYPE_CHECKING:
     from crow.project.other_agents import Brought
+    from crow.project.plugins import Plugin
 
 FOLDER = Path(".crow", "plugins")
 KEPT = Path(".claude", "plugins", "data")
@@ -33,9 +33,14 @@ def plugins_of(settings: Settings) -> tuple[list[Plugin], list[str]]:
 
     Those of a project that is not trusted are none of them.
     """
+    places = [*_places(settings)]
+    if not places:
+        return [], [*_gone(settings)]
+    from crow.project.plugins import MANIFEST, PluginError, listed, read
+
     plugins: dict[Path, Plugin] = {}
     problems: list[str] = []
-    for id_, root, data in _places(settings):
+    for id_, root, data in places:
         try:
             bare = data == Path.home() / KEPT and not (root / MANIFEST).exists()
             said = listed(Path.home(), id_) if bare else {}
@@ -52,6 +57,8 @@ def _gone(settings: Settings) -> Iterator[str]:
     """A line for each plugin that was added and does not lie there: what it guards is unguarded."""
     home = Path.home()
     for folder, id_ in added(home).items():
+        from crow.project.plugins import is_plugin
+
         root = home / FOLDER / folder
         if settings.enabled_plugins.get(id_) is not False and not is_plugin(root):
             name = id_.rpartition("@")[0]
@@ -62,6 +69,8 @@ def _places(settings: Settings) -> Iterator[tuple[str, Path, Path]]:
     """Ids, where they are known, with the folders and where data is kept."""
     home, data = Path.home(), state_directory() / "plugins"
     if any(settings.enabled_plugins.values()):
+        from crow.project.plugins import installed
+
         for id_, root in installed(home, settings.enabled_plugins, settings.project):
             yield id_, root, home / KEPT
     for entry in settings.plugins:
@@ -71,6 +80,8 @@ def _places(settings: Settings) -> Iterator[tuple[str, Path, Path]]:
     for base in dict.fromkeys([home, *projects]):
         folder = base / FOLDER
         for root in sorted(folder.glob("*")) if folder.is_dir() else ():
+            from crow.project.plugins import is_plugin
+
             # a link of a project's leads to what nobody looks at when it is trusted
             if is_plugin(root) and (base == home or not root.is_symlink()):
                 yield ids.get(root.name, "") if base == home else "", root, data

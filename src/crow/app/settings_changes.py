@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from crow.app.session_settings import NAME, SessionSettings
+from crow.app.settings_updater import NAME, SessionSettings
 from crow.core.hooks.contexts import ConfigContext, SessionContext
 from crow.project.files import Stamp, stamp
 from crow.project.trust import stamps

@@ -1,9 +1,11 @@
-"""The updater: it brings changed settings to a session or to the whole agent."""
+"""A session's settings, and the updater, which brings changed ones to it or to the whole agent."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -18,10 +20,42 @@ from crow.core.extensions import make
 from crow.core.hooks.contexts import SessionContext
 from crow.core.ports.llm import LLM
 from crow.core.session import Session
-from crow.core.support.frozen import frozen
-from crow.settings import Settings
+from crow.core.support.frozen import frozen, mutable
+from crow.settings import Memory, Settings
 
+NAME = "settings"
 CatchUp = Callable[[SessionContext], Awaitable[None]]
+
+
+@mutable
+class SessionSettings:
+    """The settings of one session, how their files looked, and what was said of them.
+
+    ``cwd`` is the directory that they were read for. ``would_run`` is how the project's files
+    looked that are trusted or not as a whole, ``asking`` that the user is being asked about them.
+    ``begins`` says that hooks that hang now will hear of the session's beginning. ``unjudged`` says
+    why no call may run: nobody judges as the settings want.
+    """
+
+    settings: Settings
+    memory: Memory
+    cwd: str
+    would_run: tuple[Any, ...] = ()
+    told: set[str] = field(default_factory=set[str])
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    asking: bool = False
+    begins: bool = False
+    unjudged: str = ""
+
+    @property
+    def project(self) -> Path:
+        """The project's directory."""
+        return Path(self.settings.project)
+
+
+def ground_of(session: Session) -> SessionSettings | None:
+    """What holds in a session."""
+    return session.root.cache.get(NAME)
 
 
 @frozen

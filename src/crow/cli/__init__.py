@@ -79,7 +79,7 @@ def dispatch(argv: list[str], out: Output) -> int:
 
 def without_command(argv: list[str], out: Output) -> int:
     """``crow`` to talk, where a person is there; ``crow --help``, ``crow --version``."""
-    from crow.cli.ask import somebody_is_there
+    from crow.cli.stdin import somebody_is_there
 
     if is_print(argv) or (prompt_meant(argv) and not out.is_terminal):
         return start("run", Parser(prog="crow run"), argv, out)

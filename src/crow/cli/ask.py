@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -16,13 +15,6 @@ SHOWN_LINES = 12
 LEAVING = ("exit", "quit")
 """Words that leave the terminal's talk, with a slash or by themselves."""
 YES_NO = {"y": "allow_once", "yes": "allow_once", "n": "reject_once", "no": "reject_once"}
-
-
-def somebody_is_there() -> bool:
-    """True where a person can type an answer."""
-    with contextlib.suppress(AttributeError, ValueError):
-        return sys.stdin.isatty()
-    return False
 
 
 def leaves(line: str, words: Sequence[str] = LEAVING) -> bool:

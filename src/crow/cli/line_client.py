@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from crow.cli.ask import Asker
 from crow.cli.output import Output, Style
 from crow.core.events import (
     Compacted,
@@ -25,6 +24,9 @@ from crow.core.messages import text_of
 from crow.core.ports.client import Files, PermissionRequest, Question, Terminals
 from crow.core.tools import Call, Diff, ToolKind, ToolResult
 from crow.text import clean, one_line, shorten
+
+if TYPE_CHECKING:
+    from crow.cli.ask import Asker
 
 DIFF_LINES = 8
 OUTPUT_LINES = 3

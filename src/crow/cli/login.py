@@ -16,10 +16,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from crow.app.models import table_of as models_table
-from crow.cli.ask import somebody_is_there
 from crow.cli.options import declare_place, settings_of
 from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such
+from crow.cli.stdin import somebody_is_there
 from crow.core.errors import CrowError
 from crow.llm.credentials import load, providers, store
 from crow.llm.model_names import LOGIN, Keys, known_providers

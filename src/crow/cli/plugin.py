@@ -20,9 +20,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
-from crow.cli.ask import somebody_is_there
 from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such
+from crow.cli.stdin import somebody_is_there
 from crow.cli.trust import confirmed
 from crow.project.files import write_atomically
 from crow.project.marketplaces import (

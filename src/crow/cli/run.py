@@ -17,7 +17,6 @@ from contextlib import redirect_stdout
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from crow.cli.ask import Asker, somebody_is_there
 from crow.cli.claude_options import swallower
 from crow.cli.interrupt import Interrupts
 from crow.cli.line_client import LineClient
@@ -36,11 +35,12 @@ from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError
 from crow.cli.prompt_run import DONE, INTERRUPTED, conclude, refuse_unknown, run_to_end
 from crow.cli.session_options import check_session, declare_session, session_of
-from crow.cli.stdin import attached, piped_prompt
+from crow.cli.stdin import attached, piped_prompt, somebody_is_there
 from crow.core.errors import CrowError
 from crow.keys import STRUCTURED_OUTPUT
 
 if TYPE_CHECKING:
+    from crow.cli.ask import Asker
     from crow.cli.jsonl import Lines
     from crow.core.agent import Agent
     from crow.core.hooks.run_context import Reply
@@ -203,7 +203,11 @@ def prompt_of(options: argparse.Namespace, out: Output) -> str:
 async def answer(options: argparse.Namespace, settings: Settings, prompt: str, out: Output) -> int:
     """Answer the prompt; the exit status."""
     may_ask = options.permission_prompts != "none" and options.prompt not in (None, "-")
-    asker = Asker(out) if may_ask and somebody_is_there() else None
+    asker = None
+    if may_ask and somebody_is_there():
+        from crow.cli.ask import Asker
+
+        asker = Asker(out)
     agent = agent_of(options, settings)
     tell_problems(settings, agent, out)
     tell_news(settings, out)

@@ -6,11 +6,12 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from crow.cli.ask import Asker, somebody_is_there
+from crow.cli.ask import Asker
 from crow.cli.output import Output
 from crow.cli.parser import UsageError
 from crow.cli.rewind_files import BACK, NOBODY, count_of, keeper_of, outcome_line, plan_lines
 from crow.cli.session_lookup import store_method, whole_id
+from crow.cli.stdin import somebody_is_there
 from crow.core.errors import SessionError
 from crow.core.messages import CONTEXT_OPEN
 from crow.core.ports.client import Question

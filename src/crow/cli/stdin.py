@@ -1,4 +1,4 @@
-"""Standard input that is no terminal: the prompt itself, or what stands beside it.
+"""Standard input: whether somebody is there, else the prompt itself, or what stands beside it.
 
 A pipe that somebody left open and never writes to is not waited for, unless a person looks on.
 """
@@ -27,6 +27,13 @@ SILENT = (
     f"standard input is open, but nothing came within {PATIENCE:g} s: going on without it "
     "(< /dev/null says that there is none)"
 )
+
+
+def somebody_is_there() -> bool:
+    """True where a person can type an answer."""
+    with suppress(AttributeError, ValueError):
+        return sys.stdin.isatty()
+    return False
 
 
 def piped_prompt(out: Output, *, asked_for: bool) -> str:

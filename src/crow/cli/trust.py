@@ -15,9 +15,9 @@ import json
 import os
 from pathlib import Path
 
-from crow.cli.ask import somebody_is_there
 from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError
+from crow.cli.stdin import somebody_is_there
 from crow.project.trust import (
     distrust,
     fingerprint,

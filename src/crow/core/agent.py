@@ -7,7 +7,7 @@ import logging
 import os
 from collections.abc import Coroutine, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 from crow.core.catalog import AnyCatalog, Mode, PromptSection
 from crow.core.defaults import ChatClient, Defaults
@@ -24,12 +24,14 @@ from crow.core.ports.tool import SlashCommand, Tool
 from crow.core.prompt import answered, queued, run_prompt
 from crow.core.scope import Scope
 from crow.core.session import Session
-from crow.core.store import Store
 from crow.core.support.tasks import nobodys
 from crow.core.tool_call import call_tools
 from crow.core.tools import Call, ToolResult
 from crow.core.turn import next_request
 from crow.core.ui import withdraw
+
+if TYPE_CHECKING:
+    from crow.core.store import Store
 
 logger = logging.getLogger("crow.extensions")
 

@@ -163,7 +163,10 @@ class Scope:
         if self.hooks.owner is not None and self.hooks.owner.thing is thing:
             return thing
         known_as = self._free_name(name_of(thing)) if name is None else name
-        self._refuse_taken(known_as)
+        for other in self.hooks.owners:
+            if other.name == known_as:
+                place = "" if other.source == "code" else f", from {other.source}"
+                raise ExtensionError(f"there is an extension {known_as!r} already{place}")
         if inspect.isclass(thing):
             thing = make(thing, known_as, options)
         hooks, by = self.hooks, self.hooks.whose()
@@ -226,15 +229,12 @@ class Scope:
         self.hooks.owners = tuple(owners)
         self.hooks.edits.count += 1
 
-    def _refuse_taken(self, name: str) -> None:
-        for other in self.hooks.owners:
-            if other.name == name:
-                place = "" if other.source == "code" else f", from {other.source}"
-                raise ExtensionError(f"there is an extension {name!r} already{place}")
-
     def names_since(self, before: tuple[Owner, ...]) -> tuple[str, ...]:
         """The names of what is in use and was not before, without what this uses in turn."""
-        new, owners = {*self.hooks.owners} - {*before}, self.hooks.owners
+        owners = self.hooks.owners
+        if owners and owners[:-1] == before:
+            return (owners[-1].name,)
+        new = {*owners} - {*before}
         return tuple([each.name for each in owners if each in new and each.by not in new])
 
     def _free_name(self, name: str) -> str:
@@ -255,7 +255,8 @@ class Scope:
 
     def _hang(self, thing: Any, owner: Owner) -> None:
         owners = (*self.hooks.owners, owner)
-        self._admit(sorted(owners, key=USED) if owner.moved else owners)
+        self.hooks.owners = tuple(sorted(owners, key=USED)) if owner.moved else owners
+        self.hooks.edits.count += 1
         if inspect.isfunction(thing) and thing.__name__ not in ("init_agent", "init_session"):
             self._hang_function(thing, owner)
         else:

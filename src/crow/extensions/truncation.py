@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 from crow import Arg, ToolContext, hook
 from crow.hooks import FIRST
 from crow.messages import Content, Part
-from crow.tools import boundary
 
 if TYPE_CHECKING:
     from crow.project import OutputFolder
@@ -87,6 +86,8 @@ def _share(lengths: list[int], limit: int) -> int:
 
 def clipped(text: str, limit: int, note: str) -> str:
     """Head, note and tail of a text."""
+    from crow.tools import boundary
+
     start = boundary(text, limit - limit // 2)
     end = boundary(text, len(text) - limit // 2, forward=True)
     line = text.rfind("\n", max(start - LINE_SLACK, start // 2), start)

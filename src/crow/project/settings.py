@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from crow.core.support.frozen import frozen
-from crow.project.plugins import Plugin
 
 if TYPE_CHECKING:
     from crow.core.extensions import Found
     from crow.core.session import Session
     from crow.project.other_agents.item import Brought
+    from crow.project.plugins import Plugin
 
 Behaviour = Literal["allow", "ask", "deny"]
 

@@ -74,8 +74,10 @@ def project_of(cwd: str | Path, home: Path | None = None) -> Path:
 def repository_folders(cwd: Path) -> list[Path]:
     """A directory and those above it up to the root of its repository; itself outside of one."""
     chain = [cwd, *cwd.parents]
-    depth = next((i for i, folder in enumerate(chain) if (folder / ".git").exists()), 0)
-    return chain[: depth + 1]
+    for depth, folder in enumerate(chain, 1):
+        if (folder / ".git").exists():
+            return chain[:depth]
+    return chain[:1]
 
 
 def foreign_folders(
@@ -168,9 +170,9 @@ def _named(said: list[Path], project: Path) -> list[Path]:
 
 
 def _said(project: Path) -> Iterator[Path]:
-    for folder in filter(Path.is_dir, (project / name for name in HOMES)):
+    for folder in filter(Path.is_dir, map(project.joinpath, HOMES)):
         yield from (folder / name for name in WATCHED if (folder / name).is_file())
-        for inner in filter(Path.is_dir, (folder / name for name in WATCHED_FOLDERS)):
+        for inner in filter(Path.is_dir, map(folder.joinpath, WATCHED_FOLDERS)):
             seen = None if inner.name == "extensions" else set[str]()
             yield from sorted(filter(_counts, _below(inner, os.path.realpath(project), seen)))
     for name in (".mcp.json", *FOREIGN_FILES):

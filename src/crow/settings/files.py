@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import Any, cast
@@ -86,26 +86,30 @@ class Memory:
         return [path for path, before in self.stamps.items() if stamp(path) != before]
 
 
-def places(project: Path, home: Path, managed: tuple[Path, ...]) -> Iterator[Source]:
+def places(project: Path, home: Path, managed: tuple[Path, ...]) -> list[Source]:
     """Every file that may be there, weakest first."""
+    found: list[Source] = []
     for folder in (home / ".claude", home / ".crow"):
-        yield from _files(folder, "settings", "user", folder)
+        found += _files(folder, "settings", "user", folder)
     if project != home:
-        yield from _of_project(project, home)
+        found += _of_project(project, home)
     for folder in managed:
-        yield from _files(folder, "managed-settings", "managed", Path("/"))
+        found += _files(folder, "managed-settings", "managed", Path("/"))
         drop_ins = folder / DROP_INS
         for path in sorted(drop_ins.glob("*.json")) if drop_ins.is_dir() else ():
             if not path.name.startswith("."):
-                yield Source("managed", str(path), "/", dialect_of(folder))
+                found.append(Source("managed", str(path), "/", dialect_of(folder)))
+    return found
 
 
-def _of_project(project: Path, home: Path) -> Iterator[Source]:
+def _of_project(project: Path, home: Path) -> list[Source]:
+    found: list[Source] = []
     if (shared := shared_rules(project, home)) is not None:
-        yield Source("local", str(shared), str(project), "claude")
+        found.append(Source("local", str(shared), str(project), "claude"))
     for stem, layer in (("settings", "project"), ("settings.local", "local")):
         for folder in (project / ".claude", project / ".crow"):
-            yield from _files(folder, stem, layer, project)
+            found += _files(folder, stem, layer, project)
+    return found
 
 
 def shared_rules(project: Path, home: Path) -> Path | None:
@@ -118,10 +122,12 @@ def shared_rules(project: Path, home: Path) -> Path | None:
     return None if main is None or main == home else main / ".claude" / "settings.local.json"
 
 
-def _files(folder: Path, stem: str, layer: Any, root: Path) -> Iterator[Source]:
-    dialect = dialect_of(folder)
-    for suffix in (".json",) if dialect == "claude" else (".json", ".toml"):
-        yield Source(layer, str(folder / f"{stem}{suffix}"), str(root), dialect)
+def _files(folder: Path, stem: str, layer: Any, root: Path) -> list[Source]:
+    dialect, path = dialect_of(folder), str(folder / stem)
+    found = [Source(layer, f"{path}.json", str(root), dialect)]
+    if dialect == "crow":
+        found.append(Source(layer, f"{path}.toml", str(root), dialect))
+    return found
 
 
 def dialect_of(folder: Path) -> Dialect:

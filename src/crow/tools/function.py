@@ -170,10 +170,10 @@ def _filled(function: Callable[..., Any], schema: dict[str, Any]) -> list[Filled
     """What the arguments of a schema fill."""
     code = function.__code__
     names, nodes = code.co_varnames[1 : code.co_argcount], schema["properties"].items()
-    return [
-        (name, key, int if node["type"] == "integer" else None)  # 2.0 is one in JSON
-        for name, (key, node) in zip(names, nodes, strict=True)
-    ]
+    found: list[Filled] = []
+    for name, (key, node) in zip(names, nodes, strict=True):
+        found.append((name, key, int if node["type"] == "integer" else None))  # 2.0 is one in JSON
+    return found
 
 
 def _read(key: str, read: Reader, value: Any) -> Any:

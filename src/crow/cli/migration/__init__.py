@@ -18,12 +18,12 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from crow.cli.ask import somebody_is_there
 from crow.cli.migration.row import Row
 from crow.cli.migration.writing import Files, planned, write
 from crow.cli.options import declare_place, directory
 from crow.cli.output import Output, Style
 from crow.cli.parser import Parser, UsageError
+from crow.cli.stdin import somebody_is_there
 from crow.cli.trust import confirmed
 from crow.project.other_agents import AgentFolders
 from crow.project.trust import project_of

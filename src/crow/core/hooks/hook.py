@@ -140,9 +140,17 @@ class Hook:
             )
         if self.background or self.judge or self.thread or self.tools is not None:
             self._fit(point)
-        whole = WHOLE.get(point.kind, CONTEXT)
-        sources = whole if _takes(self.function, whole) else _sources(self.function, point)
-        self.call = self.function if sources == whole else _filled(self.function, sources, point)
+        function, whole = self.function, WHOLE.get(point.kind, CONTEXT)
+        is_plain = (  # a method that says itself that it takes just the whole, as most do
+            function.__class__ is MethodType
+            and function.__func__.__class__ is FunctionType
+            and function.__code__.co_varnames[1 : function.__code__.co_argcount] == whole
+            and not (flags & (CO_VARARGS | CO_VARKEYWORDS) or function.__code__.co_kwonlyargcount)
+            and not function.__defaults__
+            and SAYS_MORE.isdisjoint(function.__func__.__dict__)
+        )
+        sources = whole if is_plain else _sources(function, point)
+        self.call = function if sources == whole else _filled(function, sources, point)
         self.event, self.when = point.name, when
         changes = () if self.judge or self.background else point.changes
         self.role = Role(self.owner, point.name, self.name, changes)
@@ -190,16 +198,6 @@ class Hook:
 
 def _tool_name(ctx: Any) -> str:
     return ctx.call.name.casefold()
-
-
-def _takes(fn: Any, names: tuple[str, ...]) -> bool:
-    """True for a method that says itself that it takes just these, as most do."""
-    if fn.__class__ is not MethodType or fn.__func__.__class__ is not FunctionType:
-        return False
-    code = fn.__code__
-    is_all = not (code.co_kwonlyargcount or code.co_flags & (CO_VARARGS | CO_VARKEYWORDS))
-    says_more = fn.__defaults__ or not SAYS_MORE.isdisjoint(fn.__func__.__dict__)
-    return is_all and not says_more and code.co_varnames[1 : code.co_argcount] == names
 
 
 def _filled(fn: Callable[..., Any], sources: tuple[str, ...], point: Point) -> Callable[..., Any]:

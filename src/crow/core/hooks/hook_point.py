@@ -110,11 +110,6 @@ class HookPoint(Generic[C, F]):
 
         return add if fn is None else add(fn)
 
-    def put(self, hooks: Iterable[Hook]) -> None:
-        """Replace the hooks; sorts them by their order."""
-        self.entries = tuple(sorted(hooks, key=RANK, reverse=self.point.reverse))
-        self.hooks.edits.count += 1
-
     def chain(self, session: Session | None = None) -> Line:
         """The hooks that a firing in a session calls, none twice.
 

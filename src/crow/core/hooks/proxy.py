@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cache
+from itertools import filterfalse
 from operator import attrgetter
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard, TypeVar, cast
@@ -31,6 +32,7 @@ C = TypeVar("C", bound=Context)
 
 IN_VIEW = ("_base", "_role", "ended")
 """What is put into every view."""
+SETTERS = attrgetter(*[f"{name}.__set__" for name in IN_VIEW])
 FREE = ("messages", "prompt")
 """What a hook may always do with as it likes where it cannot change it: it is a copy."""
 COPIED = ("call", "results", "ended")
@@ -249,7 +251,7 @@ def kind_of_view(cls: type[Context], after_end: bool) -> tuple[Any, ...]:
     They may do something ``after_end`` of their run where they are lent then.
     """
     made = cls if issubclass(cls, View) else _made(cls, after_end)
-    return made, *[getattr(made, name).__set__ for name in IN_VIEW]
+    return made, *SETTERS(made)
 
 
 def _made(cls: type[Context], after_end: bool) -> type[Any]:
@@ -258,14 +260,16 @@ def _made(cls: type[Context], after_end: bool) -> type[Any]:
         paths["name"] = "_base.call.name"
     shown = {name: property(attrgetter(path)) for name, path in paths.items()}
     more = {"__dict__": cls.__dictoffset__, "__weakref__": cls.__weakrefoffset__}
-    slots = *IN_VIEW, *[name for name, is_there in more.items() if not is_there]
+    slots = *IN_VIEW, *filterfalse(more.get, more)
     own = {"__module__": cls.__module__, "__slots__": slots, "_after_end": after_end}
     return type(cls.__name__, (View, cls), own | shown)
 
 
 def _plain(cls: type[Context]) -> set[str]:
     """Fields of a context that a view shows as they are: nobody assigns them, or gets a copy."""
-    slots = {name for base in cls.__mro__ for name in base.__dict__.get("__slots__", ())}
+    slots = set[str]()
+    for base in cls.__mro__:
+        slots.update(base.__dict__.get("__slots__", ()))
     return slots - {*Context.__slots__, *cls.kept, *cls.shapes, *COPIED}
 
 

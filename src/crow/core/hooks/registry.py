@@ -13,7 +13,7 @@ from crow.core.hooks.context import Context
 from crow.core.hooks.contexts import ToolContext
 from crow.core.hooks.discovery import hooks_of, owner_of, unknown_event
 from crow.core.hooks.hook import NUMBERS, Hook, HookOptions, Owner
-from crow.core.hooks.hook_point import Edits, HookPoint
+from crow.core.hooks.hook_point import RANK, Edits, HookPoint
 from crow.core.hooks.point_kinds import Fold, Gate, StopPoint, Watch
 from crow.core.hooks.points import NAMES, Filter, Point
 from crow.core.hooks.run_context import RunContext
@@ -220,47 +220,51 @@ class HookRegistry(HookPoints):
         options = tools, order, timeout, background, judge, thread
 
         def add(fn: F) -> F:
-            self._add(Hook(event, fn, owner or self.whose(fn) or owner_of(fn), *options))
+            self._add([Hook(event, fn, owner or self.whose(fn) or owner_of(fn), *options)])
             return fn
 
         if fn is None:
             return add
-        hook = self._add(Hook(event, fn, owner or self.whose(fn) or owner_of(fn), *options))
+        (hook,) = self._add([Hook(event, fn, owner or self.whose(fn) or owner_of(fn), *options)])
         return lambda: self._unhang(hook)
 
     register_hook = register
 
-    def _add(self, hook: Hook) -> Hook:
-        """Hang a hook, or let it wait for the extension that makes its event happen.
+    def _add(self, hooks: list[Hook]) -> list[Hook]:
+        """Hang hooks, or let them wait for the extension that makes their event happen.
 
-        Returns the one that hangs there already for a method that is known twice.
+        For a method that is known twice, the one that hangs there already takes its place.
         """
-        event = hook.asked
-        try:
-            point, when = self._names.get(event) or self._agents(event)
-        except HookError:
-            if event not in self.announced():
-                raise
-            logger.info("%s waits for the extension %s", event, self.announced()[event])
-            self._waiting.append(hook)
-            return hook
-        hook_point = self._points.get(point.name)
-        if hook_point is None:
-            hook_point = self._make(point)
-        hook.hang(point, when)
-        for other in hook_point.entries:
-            if other.function == hook.function and other.when in (hook.when, None):
-                return other
-        stands = hook.owner.place if hook.owner in self.owners else ()
-        hook.place = hook.place or (*(stands or self.place), next(NUMBERS))
-        hook_point.put((*hook_point.entries, hook))
-        return hook
+        for at, hook in enumerate(hooks):
+            event = hook.asked
+            try:
+                point, when = self._names.get(event) or self._agents(event)
+            except HookError:
+                if event not in self.announced():
+                    raise
+                logger.info("%s waits for the extension %s", event, self.announced()[event])
+                self._waiting.append(hook)
+                continue
+            if (hook_point := self._points.get(point.name)) is None:
+                hook_point = self._make(point)
+            hook.hang(point, when)
+            for other in hook_point.entries:
+                if other.function == hook.function and other.when in (hook.when, None):
+                    hooks[at] = other
+                    break
+            else:
+                stands = hook.owner.place if hook.owner in self.owners else ()
+                hook.place = hook.place or (*(stands or self.place), next(NUMBERS))
+                line = sorted((*hook_point.entries, hook), key=RANK, reverse=point.reverse)
+                hook_point.entries = tuple(line)
+                self.edits.count += 1
+        return hooks
 
     def _hang_waiting(self) -> None:
         """Hang the hooks that waited for an event which is known by now."""
         for hook in [each for each in self._waiting if self.knows(each.asked)]:
             self._waiting.remove(hook)
-            self._add(hook)
+            self._add([hook])
 
     async def trigger_hooks(self, event: str, *given: Any) -> str | None:
         """Call the hooks of an event; why it must not go on, or what to go on with.
@@ -294,7 +298,8 @@ class HookRegistry(HookPoints):
             self._waiting.remove(hook)
         for point in self._points.values():
             if hook in point.entries:
-                point.put(each for each in point.entries if each is not hook)
+                point.entries = tuple(each for each in point.entries if each is not hook)
+                self.edits.count += 1
 
     def add(self, thing: object, owner: Owner) -> bool:
         """Register every method of an object whose name is an event or that is marked a hook.
@@ -305,10 +310,9 @@ class HookRegistry(HookPoints):
         if isinstance(thing, HookRegistry):
             found = [hook.again(owner) for hook in (*thing, *thing._waiting)]  # noqa: SLF001 - its own class
         else:
-            found = hooks_of(thing, owner, {*self.names}, self.announced)
-        for hook in found:
-            self._add(hook)
-        return bool(found)
+            names = self._names if self.agent is None else {*self.names}
+            found = hooks_of(thing, owner, names, self.announced)
+        return bool(self._add(found))
 
     def whose(self, fn: object = None) -> Owner | None:
         """The extension that hangs something now: a method of its own, or from its own code."""
@@ -380,8 +384,8 @@ class HookRegistry(HookPoints):
 
     def remove(self, owner: Owner) -> None:
         """Take away all hooks, points and watchers of one owner."""
-        self._take_away(lambda other: _belongs(other, owner))
         thing = owner.thing
+        self._take_away(lambda o: o is owner or (thing is not None and o.thing is thing))
         for told in (self.watchers, *(point.watchers for point in self._points.values())):
             told[:] = [each for each in told if getattr(each, "__self__", self) is not thing]
 
@@ -394,7 +398,3 @@ class HookRegistry(HookPoints):
             self._unhang(hook)
         for name in [key for key, definer in self._defined.items() if belongs(definer)]:
             self._undefine(name)
-
-
-def _belongs(one: Owner, owner: Owner) -> bool:
-    return one is owner or (one.thing is not None and one.thing is owner.thing)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
 from functools import cache, partial
 from itertools import repeat
@@ -28,46 +28,42 @@ SHAPING = RLock()
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
-def frozen(cls: type[T]) -> type[T]:
+def frozen(cls: type[T], *, assignable: bool = False) -> type[T]:
     """``dataclass(frozen=True, slots=True)``, made in a tenth of the time.
 
     Before Python 3.13 `dataclass` compiles six functions for each class; this one compiles
     ``__init__`` alone, when it is first asked for, as is what `dataclasses` knows of the class.
     `dataclasses.fields` and `replace`, ``match`` and pickling work as ever. An assignment is
-    refused with what to do instead.
+    refused with what to do instead, unless the class is ``assignable``, as `mutable` has it.
     """
-    return _slotted(cls, {**METHODS, **FROZEN}, frozen=True)
+    known = cast("type[Any]", cls)
+    known.__doc__ = known.__doc__ or known.__name__  # else `dataclass` asks for a signature, dearly
+    written = vars(known)
+    types: dict[str, Any] = written.get("__annotations__", {})
+    given: dict[str, Any] = dict(zip(types, map(written.get, types, repeat(MISSING)), strict=True))
+    special = hasattr(known, "__dataclass_fields__") or None in map(HASH, given.values())
+    if special or SPECIAL.search(" ".join(map(str, types.values()))):  # for `dataclass` to read
+        _shape(known, not assignable)
+        given = {each.name: each for each in fields(known)}
+    own = {**(METHODS if assignable else FROZEN), "__match_args__": tuple(given), **written}
+    for name in (*given, *OF_A_CLASS):
+        own.pop(name, None)
+    slots = dict.fromkeys(given)
+    for base in known.__mro__[1:-1]:
+        for name in vars(base).get("__slots__", ()):
+            slots.pop(name, None)
+    own["__slots__"] = [*slots]
+    made: Any = cast(Any, type(known))(known.__name__, known.__bases__, own)
+    made.__qualname__ = known.__qualname__
+    made.__init__ = _Init((made, given, not assignable, 3))
+    made.__dataclass_fields__ = _Shape((made, known, not assignable))
+    return made
 
 
 @dataclass_transform(field_specifiers=(field,))
 def mutable(cls: type[T]) -> type[T]:
     """``dataclass(slots=True)``, made in a tenth of the time; see `frozen`."""
-    return _slotted(cls, {**METHODS, "__hash__": None}, frozen=False)
-
-
-def _slotted(cls: type[Any], methods: Mapping[str, Any], *, frozen: bool) -> Any:
-    """A class with slots for its fields, and with these methods where it has none."""
-    cls.__doc__ = cls.__doc__ or cls.__name__  # else `dataclass` asks for a signature, dearly
-    written = vars(cls)
-    types: dict[str, Any] = written.get("__annotations__", {})
-    given: dict[str, Any] = dict(zip(types, map(written.get, types, repeat(MISSING)), strict=True))
-    special = hasattr(cls, "__dataclass_fields__") or None in map(HASH, given.values())
-    if special or SPECIAL.search(" ".join(map(str, types.values()))):  # for `dataclass` to read
-        _shape(cls, frozen)
-        given = {each.name: each for each in fields(cls)}
-    own = {**methods, "__match_args__": tuple(given), **written}
-    for name in (*given, *OF_A_CLASS):
-        own.pop(name, None)
-    slots = dict.fromkeys(given)
-    for base in cls.__mro__[1:-1]:
-        for name in vars(base).get("__slots__", ()):
-            slots.pop(name, None)
-    own["__slots__"] = [*slots]
-    made: Any = cast(Any, type(cls))(cls.__name__, cls.__bases__, own)
-    made.__qualname__ = cls.__qualname__
-    made.__init__ = _Init((made, given, frozen, 3))
-    made.__dataclass_fields__ = _Shape((made, cls, frozen))
-    return made
+    return frozen(cls, assignable=True)
 
 
 class _Init(list[Any]):
@@ -228,8 +224,9 @@ def _values(self: Any) -> tuple[Any, ...]:
     return tuple([getattr(self, each.name) for each in fields(self)])
 
 
-METHODS: dict[str, Callable[..., Any]] = {"__eq__": _equal, "__repr__": _repr}
-FROZEN: dict[str, Callable[..., Any]] = {
+METHODS: dict[str, Any] = {"__eq__": _equal, "__repr__": _repr, "__hash__": None}
+FROZEN: dict[str, Any] = {
+    **METHODS,
     "__hash__": _hash,
     "__setattr__": _refuse,
     "__delattr__": _refuse,

@@ -17,7 +17,7 @@ from crow.extensions.commands.builtin import DIRECTORY_ADDED, REQUEST, builtin_c
 from crow.hooks import FIRST, LAST
 from crow.keys import Key
 from crow.messages import text_of
-from crow.project import Plugin, foreign_folders, is_trusted, placeholder_values, project_of
+from crow.project import foreign_folders, is_trusted, project_of
 
 if TYPE_CHECKING:
     from crow import (
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     )
     from crow.extensions.commands.recipe import Recipe, Recipes, Scope
     from crow.messages import Content
-    from crow.project import Brought, ProjectSettings
+    from crow.project import Brought, Plugin, ProjectSettings
 
 FOLDERS = (Path(".crow", "commands"), Path(".claude", "commands"))
 MODEL: Key[tuple[RunContext | None, str]] = Key("commands model")
@@ -199,7 +199,7 @@ class CommandsHook:
     async def _refresh(self, ctx: Context) -> bool:
         """Offer what the files say now; True where that is something else than before."""
         index = INDEX.setdefault(ctx, CommandIndex())
-        places = list(self._places(ctx.cwd))
+        places = self._places(ctx.cwd)
         now = stamps([folder for folder, *_ in places])
         is_late = index.left_out is not None and is_trusted(index.left_out)
         if now == index.stamps and not is_late:
@@ -229,21 +229,20 @@ class CommandsHook:
                 await ctx.ui.notify(problem, severity="warning")
         return bool(before or index.commands)
 
-    def _places(self, cwd: str) -> Iterator[CommandFolder]:
+    def _places(self, cwd: str) -> list[CommandFolder]:
         """The folders, the project's first."""
-        home = Path.home()
-        project = project_of(cwd)
-        yield from self._in_project(project) if project != home else ()
-        for folder in self.folders:
-            yield home / folder, "user", None, ""
-        for folder in dict.fromkeys((*self._paths, *self._added)):
-            yield folder, "user", None, ""
+        home, project = Path.home(), project_of(cwd)
+        found = self._in_project(project) if project != home else []
+        own = [*map(home.joinpath, self.folders), *dict.fromkeys((*self._paths, *self._added))]
+        for folder in own:
+            found.append((folder, "user", None, ""))
         for each in self._brought:
             if each.kind == self.name:
-                yield each.path, "user", None, each.agent
+                found.append((each.path, "user", None, each.agent))
         for plugin in self._plugins:
             for path in plugin.parts.get(self.name, ()):
-                yield path, "plugin", plugin, ""
+                found.append((path, "plugin", plugin, ""))
+        return found
 
     def _in_project(self, project: Path) -> list[CommandFolder]:
         folders: list[CommandFolder] = [
@@ -293,6 +292,8 @@ class CommandsHook:
 
         if recipe.model is not None and (refused := await _refused(ctx, recipe.model)):
             return Answer(f"/{recipe.name} was not run: {refused}")
+        from crow.project import placeholder_values
+
         try:
             roots = (str(recipe.plugin.root),) if recipe.plugin else ()
             values = placeholder_values(ctx)

@@ -29,18 +29,20 @@ DIRECTORY_ADDED = Point(
 )
 
 
-def builtin_commands() -> Iterator[Command]:
+def builtin_commands() -> list[Command]:
     """All of them."""
-    yield Command("help", "List the commands", help_)
-    yield Command("clear", "Begin the conversation anew", clear)
-    yield Command("model", "Show or change the model", model, "[name]")
-    yield Command("mode", "Show or change the mode", mode, "[name]")
-    yield Command("think", "Show or change how hard the model thinks", think, "[level]")
-    yield Command("context", "Show what fills the model's window", context)
-    yield Command("hooks", "List the hooks in the order in which they run", hooks)
-    yield Command("extensions", "List the extensions", extensions)
-    yield Command("cd", "Work in another directory", cd, "[directory]")
-    yield Command("add-dir", "Work in one more directory", add_dir, "[directory]")
+    return [
+        Command("help", "List the commands", help_),
+        Command("clear", "Begin the conversation anew", clear),
+        Command("model", "Show or change the model", model, "[name]"),
+        Command("mode", "Show or change the mode", mode, "[name]"),
+        Command("think", "Show or change how hard the model thinks", think, "[level]"),
+        Command("context", "Show what fills the model's window", context),
+        Command("hooks", "List the hooks in the order in which they run", hooks),
+        Command("extensions", "List the extensions", extensions),
+        Command("cd", "Work in another directory", cd, "[directory]"),
+        Command("add-dir", "Work in one more directory", add_dir, "[directory]"),
+    ]
 
 
 async def help_(ctx: CommandContext) -> Answer:

@@ -12,12 +12,11 @@ from crow import Answer, Command, hook
 from crow.dataclasses import frozen
 from crow.hooks import FIRST
 from crow.keys import OUTPUT_STYLE, ROLE
-from crow.project import Plugin, matching_names
 
 if TYPE_CHECKING:
     from crow import Agent, CommandContext, Context, Session, SessionContext, TurnContext
     from crow.extensions.output_styles.style import Style
-    from crow.project import ProjectSettings
+    from crow.project import Plugin, ProjectSettings
 
 DEFAULT, PART = "default", "output-styles"
 OPTION = "output_style"
@@ -116,6 +115,8 @@ class OutputStylesHook:
 
     def named(self, name: str) -> Style | None:
         """The style of a name, in whatever case; that of a plugin also by its last part."""
+        from crow.project import matching_names
+
         known = {each.casefold(): each for each in self.styles}
         meant = matching_names(name.casefold(), known)
         return self.styles[known[meant[0]]] if len(meant) == 1 else None

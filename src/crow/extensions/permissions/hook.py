@@ -73,7 +73,7 @@ class PermissionsHook:
 
     name = "permissions"
     order = 10
-    modes = tuple(Mode(each, *OFFERED.get(each, ("",))) for each in MODES)
+    modes = tuple([Mode(each, *OFFERED.get(each, ("",))) for each in MODES])
     options = PermissionsOptions
 
     def __init__(

@@ -35,7 +35,7 @@ from crow import (
 from crow.dataclasses import frozen, mutable
 from crow.events import PlanChanged, PlanEntry
 from crow.hooks import Record
-from crow.tools import Diff, Location, shortened
+from crow.tools import Diff, Location
 
 Kind = Literal[
     "message",
@@ -146,6 +146,8 @@ def finished(ctx: ToolContext, result: ToolResult, printed: str) -> dict[str, An
 
     Of a call that did not come to its end that is what it had ``printed``.
     """
+    from crow.tools import shortened
+
     return {
         "call_id": ctx.call.id,
         "name": ctx.name,

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from crow.errors import SessionError
 from crow.extensions.persistence.record import Entry, Row, dump, read_entries
 from crow.extensions.persistence.session_log import insert, now, touch
-from crow.storage import SessionInfo
 
 if TYPE_CHECKING:
     from crow.extensions.persistence.sql import Connection
+    from crow.storage import SessionInfo
 
 Stored: TypeAlias = dict[str, Any]
 
@@ -56,6 +56,8 @@ def session_page(
     connection: Connection, cwd: str | None, cursor: str | None, limit: int, archived: bool | None
 ) -> tuple[list[SessionInfo], str | None]:
     """Sessions that a person began, the last used first, and the cursor of the next page."""
+    from crow.storage import SessionInfo
+
     before = int(cursor) if cursor else None
     rows = connection.execute(
         "SELECT id, cwd, title, updated, messages, archived, touched FROM sessions"

@@ -31,8 +31,6 @@ from crow.extensions.persistence.session_rows import (
     whole_session,
 )
 from crow.keys import Key
-from crow.storage import SessionInfo
-from crow.tools import read_in_thread
 
 if TYPE_CHECKING:
     from crow.events import Event
@@ -43,7 +41,7 @@ if TYPE_CHECKING:
     from crow.extensions.persistence.points import Point
     from crow.extensions.persistence.sql import Connection
     from crow.extensions.persistence.writer import Work
-    from crow.storage import Attachments
+    from crow.storage import Attachments, SessionInfo
 
 logger = logging.getLogger("crow.persistence")
 
@@ -240,6 +238,7 @@ class SessionStore:
         that cannot be stored from memory. Raises `SessionError`.
         """
         from crow.extensions.persistence.history import Replay
+        from crow.tools import read_in_thread
 
         log = self._archive.logs.get(session_id)
         entries = together(
@@ -375,6 +374,8 @@ class SessionStore:
 
     async def _ask(self, question: Work[T]) -> T:
         """Ask the database something, of all that was written before. Raises `SessionError`."""
+        from crow.tools import read_in_thread
+
         trouble: SessionError | None = None
         try:
             await self._archive.do(lambda _: None)

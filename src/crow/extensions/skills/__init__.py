@@ -23,13 +23,7 @@ from crow.extensions.skills.index import (
 )
 from crow.keys import Key
 from crow.messages import text_of
-from crow.project import (
-    Plugin,
-    define_front_matter,
-    is_trusted,
-    placeholder_values,
-    use_front_matter,
-)
+from crow.project import define_front_matter, is_trusted, use_front_matter
 
 if TYPE_CHECKING:
     from crow import (
@@ -42,7 +36,7 @@ if TYPE_CHECKING:
         ToolContext,
     )
     from crow.extensions.skills.skill import Skill
-    from crow.project import Brought, ProjectSettings
+    from crow.project import Brought, Plugin, ProjectSettings
 
 NAME = "skills"
 TOOL = "Skill"
@@ -174,10 +168,9 @@ class SkillsHook:
     def _places(self, ctx: Context) -> Iterable[SkillFolder]:
         added = (*self._paths, *self._added, *(ADDED.get(ctx) or ()))
         installed = dict.fromkeys((*folders_of_extensions(ctx.agent), *added))
-        yield from places(Path(ctx.cwd), Path.home(), self.folders, installed, self._others)
-        for each in self._brought:
-            yield SkillFolder(each.path, "user", another=each.agent)
-        yield from of_plugins(self._plugins)
+        found = places(Path(ctx.cwd), Path.home(), self.folders, installed, self._others)
+        found += [SkillFolder(each.path, "user", another=each.agent) for each in self._brought]
+        return [*found, *of_plugins(self._plugins)]
 
     # the moments
 
@@ -388,6 +381,7 @@ async def _use(ctx: Context, skill: Skill) -> None:
 
 def _text(ctx: Context, skill: Skill, args: str) -> str:
     from crow.extensions.skills.skill import instructions
+    from crow.project import placeholder_values
 
     return instructions(skill, args, placeholder_values(ctx))
 

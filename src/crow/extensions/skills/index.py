@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from crow import CrowError
 from crow.dataclasses import frozen, mutable
-from crow.project import Plugin, foreign_folders, matching_names, reason, repository_folders
+from crow.project import foreign_folders, reason, repository_folders
 
 if TYPE_CHECKING:
     from crow import Agent
     from crow.extensions.skills.skill import Scope, Skill
+    from crow.project import Plugin
 
 FILE = "SKILL.md"
 Stamp = tuple[str, int, int]
@@ -41,19 +42,21 @@ class SkillFolder:
     plugin: Plugin | None = None
     another: str = ""
 
-    def stamps(self) -> Iterator[Stamp]:
+    def stamps(self) -> list[Stamp]:
         """Every SKILL.md by path, time of its last change and size; nothing for no folder."""
         try:
             names = self._deep() if self.another else self._names()
         except OSError:
-            return
+            return []
+        found: list[Stamp] = []
         for name in ("", *names) if self.plugin else names:
             path = os.path.join(self.folder, name, FILE)  # noqa: PTH118 - called for every prompt
             try:
                 status = os.stat(path)  # noqa: PTH116
             except OSError:
                 continue
-            yield path, status.st_mtime_ns, status.st_size
+            found.append((path, status.st_mtime_ns, status.st_size))
+        return found
 
     def _names(self) -> list[str]:
         with os.scandir(self.folder) as entries:
@@ -77,18 +80,19 @@ def places(
     folders: Sequence[Path],
     installed: Iterable[Path],
     others: Collection[str] = (),
-) -> Iterator[SkillFolder]:
+) -> list[SkillFolder]:
     """The places: the project's from the directory at work upwards, the user's, the installed.
 
     The home is no project. In a project are those of ``others``, too: other agents by name.
     """
     chain = [folder for folder in repository_folders(cwd) if folder != home]
+    found: list[SkillFolder] = []
     for base in chain:
-        yield from [SkillFolder(base / folder, "project", base, chain[-1]) for folder in folders]
+        found += [SkillFolder(base / folder, "project", base, chain[-1]) for folder in folders]
         for agent, folder in foreign_folders(base, "skills", others):
-            yield SkillFolder(folder, "project", base, chain[-1], another=agent)
-    yield from [SkillFolder(home / folder, "user") for folder in folders]
-    yield from (SkillFolder(folder, "installed") for folder in installed)
+            found.append(SkillFolder(folder, "project", base, chain[-1], another=agent))
+    found += [SkillFolder(home / folder, "user") for folder in folders]
+    return found + [SkillFolder(folder, "installed") for folder in installed]
 
 
 def of_plugins(plugins: Sequence[Plugin]) -> Iterator[SkillFolder]:
@@ -178,6 +182,8 @@ class SkillIndex:
 
     def meant(self, name: str) -> list[Skill]:
         """The skills that a name means: one, or all of several plugins whose name it is."""
+        from crow.project import matching_names
+
         names = matching_names(name, self.skills)
         by_title = [skill for skill in self.skills.values() if name in skill.titles]
         return [self.skills[each] for each in names] or by_title

@@ -20,11 +20,10 @@ from crow.extensions.subagents.definition import (
     defined,
 )
 from crow.keys import Key
-from crow.project import Plugin, matching_names
 
 if TYPE_CHECKING:
     from crow import LLM, Agent, Session, SessionContext, ToolContext, ToolEnvironment
-    from crow.project import Brought, ProjectSettings
+    from crow.project import Brought, Plugin, ProjectSettings
     from crow.tools import ToolKind
 
 FOLDERS = (".crow/agents", ".claude/agents")
@@ -273,6 +272,8 @@ class AgentTool:
         return {**args, "subagent_type": self._whole(args)}
 
     def _whole(self, args: dict[str, Any]) -> str:
+        from crow.project import matching_names
+
         wanted: str = args.get("subagent_type") or GENERAL_PURPOSE
         known = matching_names(wanted, self._extension.definitions.agents)
         return known[0] if len(known) == 1 else wanted
@@ -280,6 +281,7 @@ class AgentTool:
     def _chosen(self, args: dict[str, Any], call: ToolContext) -> Definition | ToolResult:
         """The sub-agent that is meant, or why none can be given the task."""
         from crow.extensions.subagents.work import level
+        from crow.project import matching_names
 
         agents, name = self._extension.definitions.agents, args["subagent_type"]
         if name not in agents:

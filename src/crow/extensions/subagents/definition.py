@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from crow import CrowError
 from crow.dataclasses import frozen, mutable
-from crow.project import Plugin, fill_placeholders, reason
+from crow.project import reason
 from crow.tools import ToolName
 
 if TYPE_CHECKING:
-    from crow.project import Brought, FrontMatter
+    from crow.project import Brought, FrontMatter, Plugin
 
 GENERAL_PURPOSE = "general-purpose"
 TOOLS = ("tools", "allowed-tools", "allowed_tools", "allowedTools")
@@ -188,6 +188,8 @@ def read(
     if plugin is not None:
         kept = {key: front.table[key] for key in front.table if key not in REFUSED}
         front = front._replace(table=kept)
+    from crow.project import fill_placeholders
+
     found = _defined(called, front, fill_placeholders(prompt, {}, plugin), str(path))
     return replace(found, of_plugin=plugin is not None)
 

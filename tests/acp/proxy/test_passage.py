@@ -190,6 +190,9 @@ class Remains:
 
 sys.modules["kept"] = Remains()  # until the interpreter is taken to pieces
 atexit.register(print, "registered")
+
+def on_session_end():
+    pass
 """
 
 
@@ -200,7 +203,7 @@ async def test_the_proxy_is_not_taken_to_pieces_at_its_end(tmp_path: Path) -> No
     folder.mkdir(parents=True)
     (folder / "last.py").write_text(LAST)
     async with proxy(sys.executable, "-c", MIRROR, str(tmp_path / "log")) as process:
-        _, told = await process.communicate()
+        _, told = await process.communicate(b"")
     assert (process.returncode, told) == (0, b"registered\n")
 
 

@@ -30,8 +30,8 @@ def serve_listening(
     """Serve the agent that ``build`` makes to clients over HTTP and WebSocket; for commands.
 
     The process ends here after SIGTERM or SIGINT, within a second, behind what is registered with
-    `atexit`. ``ready`` is told the real address when clients can connect, and the node that the server
-    is among others; ``find_node`` says how others would reach it, None where they cannot. A
+    `atexit`. ``ready`` is told the real address when clients can connect, and the node that the
+    server is among others; ``find_node`` says how others would reach it, None where they cannot. A
     question waits ``patience`` seconds for a client that is gone, and a session that nobody uses
     is closed after ``idle`` seconds. Raises `AddressError`, and what ``build`` raises.
     """

@@ -208,6 +208,22 @@ async def test_the_proxy_is_not_taken_to_pieces_at_its_end(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
+async def test_no_input_and_no_output_is_an_end(tmp_path: Path) -> None:
+    """``/dev/null`` is neither a pipe nor a file, and no event loop waits for it."""
+    null = asyncio.subprocess.DEVNULL
+    process = await asyncio.create_subprocess_exec(
+        *(CROW, "acp", "--proxy", "--", sys.executable, "-c", MIRROR, str(tmp_path / "log")),
+        stdin=null,
+        stdout=null,
+    )
+    try:
+        assert await asyncio.wait_for(process.wait(), 40) == 0
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+
+
+@pytest.mark.slow
 async def test_a_client_that_does_not_read_makes_the_agent_wait(front: Any) -> None:
     """The agent cannot say more than pipes hold; what it said is all there in the end."""
     async with proxy(*front.command) as process:

@@ -26,7 +26,7 @@ def serve_listening(
     idle: float,
     ready: Callable[[Address, Node | None], object],
     find_node: Callable[[Address], Node | None],
-) -> NoReturn:
+) -> None:
     """Serve the agent that ``build`` makes to clients over HTTP and WebSocket; for commands.
 
     The process ends here after SIGTERM or SIGINT, within a second, behind what is registered with

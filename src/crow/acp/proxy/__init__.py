@@ -16,7 +16,7 @@ GUARDS = frozenset({"permissions", "shell_hooks", "hook_log", "setup"})
 """The built-in extensions that make sense in front of another agent; the rest is for Crow's own."""
 
 
-def serve_proxy(build: Callable[[], Agent], command: Sequence[str]) -> NoReturn:
+def serve_proxy(build: Callable[[], Agent], command: Sequence[str]) -> int:
     """Stand between whoever started this process and the agent that ``command`` starts.
 
     Without a command this is a component in the chain of a conductor. ``build`` makes the agent
@@ -42,4 +42,4 @@ def serve_proxy(build: Callable[[], Agent], command: Sequence[str]) -> NoReturn:
         leave(await serve_chain(build, source, sink))
 
     sys.setswitchinterval(SWITCH)
-    asyncio.run(main())
+    return asyncio.run(main())

@@ -36,5 +36,4 @@ class Turnstile:
                 one.set_result(None)
                 one.get_loop().call_soon(self._next, waiting)
                 return
-        if self._waiting is waiting:
-            self._loop = None
+        self._loop = None

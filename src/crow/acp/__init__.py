@@ -91,12 +91,17 @@ def serve_stdio(build: Callable[[], Agent], offer: AgentCapabilities | None = No
         from crow.acp.server import serve
 
         agent = build()
-        gc.freeze()  # what is there now stays: to go through it takes longer than a client waits
-        gc.set_threshold(*SMALL)
+        spare_from_collection()
         await serve(agent, link, is_process=True)
         leave(link.report())
 
     return asyncio.run(main())
+
+
+def spare_from_collection() -> None:
+    """Keep what is there by now: to go through it takes longer than a client waits."""
+    gc.freeze()
+    gc.set_threshold(*SMALL)
 
 
 def leave(status: int) -> NoReturn:

@@ -153,12 +153,14 @@ async def _ended(ctx: RunContext, task: asyncio.Task[None]) -> None:
 async def _work(ctx: RunContext) -> None:
     await _turn(ctx.session)
     ctx.mark("holds_lock")
+    await ctx.agent.scope.turnstile.turn()
     ctx.check()
     await ctx.agent.start()
     if ctx.session.hung is not None:
         await ctx.session.hung.start()
     await name_slips(ctx)
     if await accepted(ctx):
+        await ctx.agent.scope.turnstile.turn()  # who were stored together would go on together
         await ctx.agent.hooks.around_run.fire(ctx, lambda: react(ctx))
         await _name_unread(ctx)
 

@@ -29,6 +29,7 @@ from crow.core.messages import ToolSpec
 from crow.core.ports.tool import SlashCommand, Tool
 from crow.core.session import Session
 from crow.core.support.frozen import KeptList
+from crow.core.support.turnstile import Turnstile
 
 USED = attrgetter("used")
 
@@ -50,6 +51,7 @@ class Scope:
         else:
             self.hooks = HookRegistry(agent=agent.hooks, session=session)
         self.hooks.host = agent
+        self.turnstile = Turnstile()
         self.tools: Catalog[Tool] = Catalog("tool")
         self.commands: Catalog[SlashCommand] = Catalog("command")
         self.modes: Catalog[Mode] = Catalog("mode")

@@ -70,6 +70,7 @@ class Server:
             env=env,
             cwd=home,
             stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )

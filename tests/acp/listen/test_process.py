@@ -157,6 +157,36 @@ async def test_a_signal_cancels_turns_and_leaves_nothing(
         os.kill(int((tmp_path / "on").read_text()), 0)
 
 
+LAST = """
+import atexit, sys
+
+class Remains:
+    def __del__(self):
+        print("taken to pieces")
+
+remains = Remains()
+sys.modules["kept"] = remains  # until the interpreter is taken to pieces
+atexit.register(print, "registered")
+
+def on_session_end():
+    print("hooked")
+"""
+
+
+@pytest.mark.slow
+async def test_it_leaves_behind_the_last_words_and_is_not_taken_to_pieces(
+    start: Any, tmp_path: Path
+) -> None:
+    """That takes longer than everything else of an end."""
+    (tmp_path / "last.py").write_text(LAST)
+    served, editor = start("--extension", str(tmp_path / "last.py")), FakeEditor()
+    async with editor.dialed(served.ws):
+        await editor.new_session(tmp_path)
+        served.process.terminate()
+        assert await asyncio.to_thread(served.process.wait, 10) == 0
+    assert served.process.stdout.read() == "hooked\nregistered\n"
+
+
 @pytest.mark.slow
 async def test_who_was_started_to_outlive_a_terminal_does(start: Any) -> None:
     given = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does it

@@ -181,6 +181,48 @@ async def test_the_agent_and_what_it_has_started_end_with_the_client(
     assert not any(map(is_alive, map(int, (tmp_path / "pids").read_text().split())))
 
 
+LAST = """
+import atexit, sys
+
+class Remains:
+    def __del__(self):
+        print("taken to pieces")
+
+sys.modules["kept"] = Remains()  # until the interpreter is taken to pieces
+atexit.register(print, "registered")
+
+def on_session_end():
+    pass
+"""
+
+
+@pytest.mark.slow
+async def test_the_proxy_is_not_taken_to_pieces_at_its_end(tmp_path: Path) -> None:
+    """That takes longer than all the rest; what is registered for the end is called."""
+    folder = Path.home() / ".crow" / "extensions"
+    folder.mkdir(parents=True)
+    (folder / "last.py").write_text(LAST)
+    async with proxy(sys.executable, "-c", MIRROR, str(tmp_path / "log")) as process:
+        _, told = await process.communicate(b"")
+    assert (process.returncode, told) == (0, b"registered\n")
+
+
+@pytest.mark.slow
+async def test_no_input_and_no_output_is_an_end(tmp_path: Path) -> None:
+    """``/dev/null`` is neither a pipe nor a file, and no event loop waits for it."""
+    null = asyncio.subprocess.DEVNULL
+    process = await asyncio.create_subprocess_exec(
+        *(CROW, "acp", "--proxy", "--", sys.executable, "-c", MIRROR, str(tmp_path / "log")),
+        stdin=null,
+        stdout=null,
+    )
+    try:
+        assert await asyncio.wait_for(process.wait(), 40) == 0
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+
+
 @pytest.mark.slow
 async def test_a_client_that_does_not_read_makes_the_agent_wait(front: Any) -> None:
     """The agent cannot say more than pipes hold; what it said is all there in the end."""

@@ -152,6 +152,33 @@ async def test_a_lock_held_elsewhere_is_waited_for_and_stops_nobody_else(db: Pat
     assert (await PersistenceHook(db).load(session.id)).messages == session.messages
 
 
+async def test_who_cancels_does_not_wait_for_what_is_written_and_nothing_is_lost(
+    db: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A lock stands for megabytes here: the hook would be given up after a quarter of a second."""
+    asked, client = asyncio.Event(), Witness()
+
+    async def on_llm_request() -> None:
+        asked.set()
+        await asyncio.Event().wait()
+
+    hooks = [PersistenceHook(db), on_llm_request]
+    async with Agent(ScriptedModel("a"), hooks=hooks, tools=[]) as agent:
+        session = await agent.new_session(client=client)
+        prompt = asyncio.create_task(agent.prompt(session, "one"))
+        await asked.wait()
+        other = apsw.Connection(str(db))
+        other.execute("BEGIN IMMEDIATE")
+        session.title = "what the end of the run has to write"
+        agent.cancel(session)
+        assert (await prompt).stop_reason == "cancelled"
+        other.execute("COMMIT")
+        other.close()
+    assert (client.text, caplog.text) == ("", "")
+    stored = await PersistenceHook(db).load(session.id)
+    assert (stored.title, stored.messages) == (session.title, session.messages)
+
+
 def spoil_header(db: Path) -> None:
     db.write_bytes(b"not a database at all" * 100 + db.read_bytes()[2100:])
 

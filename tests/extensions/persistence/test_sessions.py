@@ -52,6 +52,17 @@ async def test_a_session_comes_back_as_it_was(db: Path | str) -> None:
         assert new.next_message_id == old.next_message_id
 
 
+async def test_a_long_prompt_comes_back_letter_by_letter(db: Path | str) -> None:
+    """It is made JSON of in slices: no letter may be lost at an end of one."""
+    long = 'a "quoted" line, äöü \\ 😀 \x00 \udc80\n' * 9_000
+    old = await talk(db, text("done"), prompt=long)
+    new = await PersistenceHook(db).load(old.id)
+    assert new.messages == old.messages
+    told = await PersistenceHook(db).replay(old.id)
+    assert isinstance(told[0], UserMessage)
+    assert told[0].content == long
+
+
 async def test_an_empty_session_is_stored_at_its_birth(db: Path | str) -> None:
     agent = Agent(ScriptedModel(), hooks=[PersistenceHook(db)], tools=[])
     session = await agent.new_session("/", mode="plan", model="small")

@@ -122,8 +122,9 @@ class StandardIO(Flow, asyncio.BaseProtocol):
 
 
 def is_file(number: int) -> bool:
-    """True for what is neither a pipe nor a terminal."""
-    return stat.S_ISREG(os.fstat(number).st_mode)
+    """True for what is neither a pipe nor a terminal: a file, or ``/dev/null``."""
+    mode = os.fstat(number).st_mode
+    return stat.S_ISREG(mode) or (stat.S_ISCHR(mode) and not os.isatty(number))
 
 
 def copy(source: int, sink: int) -> None:

@@ -344,8 +344,9 @@ def _takes_long(ctx: ToolContext) -> bool:
     """
     if ctx.name != "Bash":
         return False
-    commands: Any = sys.modules.get("crow.extensions.permissions.shell.commands")
-    return commands is None or not commands.is_plain(str(ctx.args.get("command")))
+    commands = sys.modules.get("crow.extensions.permissions.shell.commands")
+    is_plain = getattr(commands, "is_plain", None)  # a thread may be importing it just now
+    return is_plain is None or not is_plain(str(ctx.args.get("command")))
 
 
 def judged(permissions: Permissions, ctx: ToolContext) -> Decision:

@@ -304,7 +304,7 @@ class PersistenceHook(SessionStore):
         log.witness()
         if log.trouble:
             await self._retry(ctx, log)
-        elif await self._store(ctx, log) and log.lease is not None:
+        elif await self._left(ctx, log) and log.lease is not None and not log.waiting:
             log.lease.clear()
         if log.failure and not ctx.cancelled and ctx.reply.error is None:
             ctx.reply.stop_reason, ctx.reply.detail = "error", log.failure
@@ -394,6 +394,11 @@ class PersistenceHook(SessionStore):
     async def _store(self, ctx: Context, log: SessionLog, *, used: bool = False) -> bool:
         """Write what waits into the database, now; False where that is impossible."""
         return await self._try(ctx, log, partial(self._archive.flush, used=used))
+
+    async def _left(self, ctx: RunContext, log: SessionLog) -> bool:
+        """As `_store`; who has cancelled does not wait for megabytes."""
+        write = self._archive.flush_briefly if ctx.cancelled else self._archive.flush
+        return await self._try(ctx, log, write)
 
     async def _try(
         self, ctx: Context, log: SessionLog, work: Callable[[SessionLog], Awaitable[None] | None]

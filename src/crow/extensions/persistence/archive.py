@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 SOON = 0.05
+BRIEFLY = 0.01
 SCHEMES = ("postgresql://", "postgres://")
 
 
@@ -86,6 +87,18 @@ class Archive:
             log.catch_up()
             upto = log.seq
             await asyncio.wrap_future(self._submit(log, log.batch(used=used)))
+        log.kept, log.error = max(upto, log.kept), ""
+
+    async def flush_briefly(self, log: SessionLog) -> None:
+        """`flush`, waited for as long as it mostly takes; it goes on by itself then."""
+        upto = log.seq
+        writing = asyncio.wrap_future(self._submit(log, log.batch()))
+        writing.add_done_callback(lambda done: done.cancelled() or done.exception())
+        await asyncio.wait({writing}, timeout=BRIEFLY)
+        if not writing.done():
+            return
+        if not writing.result() or log.vanished:
+            await self.flush(log)
         log.kept, log.error = max(upto, log.kept), ""
 
     def keep(self, log: SessionLog) -> Awaitable[None] | None:

@@ -57,20 +57,32 @@ USER = "user"
 """The owner of a record that says what a person answered."""
 TOGETHER = 1000
 LONGEST = 32 * 1024
+LONG = 64 * 1024
+"""Characters that are made JSON of at once."""
 SYSTEM = ("system", "developer")
 UNSAID: Any = object()
 VERDICTS = (Allow, Answer, Ask, Continue, Deny, Stop)
 
 
-@frozen
+@mutable
 class Row:
-    """A row that is to be written. ``at`` is for people: ``seq`` alone orders."""
+    """A row that is to be written. ``at`` is for people: ``seq`` alone orders.
+
+    ``value`` is JSON, or a long message, which nobody changes and its writer makes JSON of, once.
+    """
 
     seq: int
     segment: int
     kind: Kind
-    data: str
+    value: str | Message
     at: float = field(default_factory=time.time)
+
+    @property
+    def data(self) -> str:
+        """The row's JSON."""
+        if not isinstance(self.value, str):
+            self.value = dump_long(self.value)
+        return self.value
 
 
 @frozen
@@ -96,6 +108,19 @@ def dump(value: object) -> str:
     except UnicodeEncodeError:
         return json.dumps(value, separators=(",", ":"), default=str)
     return text
+
+
+def is_long(message: Message) -> bool:
+    """True for a message of a text that others should not have to wait for."""
+    content = message.get("content")
+    return isinstance(content, str) and len(content) > LONG
+
+
+def dump_long(message: Message) -> str:
+    """`dump`, a slice at a time: one call for megabytes lets no other thread go on."""
+    text, rest = str(message.get("content")), {k: v for k, v in message.items() if k != "content"}
+    slices = (dump(text[start : start + LONG])[1:-1] for start in range(0, len(text), LONG))
+    return f'{dump(rest)[:-1]},"content":"{"".join(slices)}"}}'
 
 
 def read_entries(rows: Iterable[tuple[Any, ...]]) -> list[Entry]:

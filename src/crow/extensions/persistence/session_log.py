@@ -21,6 +21,7 @@ from crow.extensions.persistence.record import (
     LastRequest,
     Row,
     dump,
+    is_long,
     witnessed,
 )
 from crow.messages import Content, is_prompt, text_of
@@ -133,8 +134,11 @@ class SessionLog:
 
     def record(self, kind: Kind, data: object) -> None:
         """Let a row wait."""
+        self._wait(kind, dump(data))
+
+    def _wait(self, kind: Kind, value: str | Message) -> None:
         self.read = ()
-        self.waiting[self.seq] = Row(self.seq, self.segment, kind, dump(data))
+        self.waiting[self.seq] = Row(self.seq, self.segment, kind, value)
         self.seq += 1
 
     def hold(self, lease: Claim | None) -> None:
@@ -213,7 +217,7 @@ class SessionLog:
             self.results.clear()
         if not self.session.title and is_prompt(message):
             self.session.title = title_of(text_of(message.get("content")))
-        return self.record("message", message)
+        return self._wait("message", message if is_long(message) else dump(message))
 
     def batch(self, rows: list[Row] | None = None, *, used: bool = False) -> Batch:
         """All that is to be written; of the rows only these, where some are given."""

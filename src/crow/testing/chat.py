@@ -90,7 +90,7 @@ class StrictChat(StrictEndpoint):
     said, and nobody else's.
     """
 
-    rules = RULES
+    _rules = RULES
 
     def __init__(self) -> None:
         super().__init__()

@@ -222,7 +222,7 @@ class StrictGemini(StrictEndpoint):
     ``ids`` False is for calls without ids, as Gemini 2.5 makes them.
     """
 
-    rules = RULES
+    _rules = RULES
 
     def __init__(self, *, ids: bool = True) -> None:
         super().__init__()

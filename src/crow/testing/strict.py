@@ -57,7 +57,7 @@ class Asked:
 class StrictEndpoint(Endpoint):
     """An `Endpoint` with rules; ``refused`` has the ids of those that requests broke."""
 
-    rules: ClassVar[Rules]
+    _rules: ClassVar[Rules]
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class StrictEndpoint(Endpoint):
 
     def _answer(self, received: Received) -> Response:
         asked = self._read(received)
-        if (fault := self.rules.broken(asked)) is not None:
+        if (fault := self._rules.broken(asked)) is not None:
             return self._refuse(*fault)
         return self._reply(asked, received)
 

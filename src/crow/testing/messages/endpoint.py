@@ -39,7 +39,7 @@ class StrictMessages(StrictEndpoint):
     tokens that were read from its cache in each request that was answered.
     """
 
-    rules = RULES
+    _rules = RULES
 
     def __init__(self, *, enforces: bool = True) -> None:
         super().__init__()

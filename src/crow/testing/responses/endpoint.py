@@ -32,7 +32,7 @@ class StrictResponses(StrictEndpoint):
     it, ``late_thoughts`` sends encrypted thoughts with the end of the response alone.
     """
 
-    rules = RULES
+    _rules = RULES
 
     def __init__(self, *, window: int | None = None, late_thoughts: bool = False) -> None:
         super().__init__()

@@ -5,11 +5,7 @@ The table of models knows some of it in advance, in the same words (`crow.llm.mo
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
-from typing import Any
-
-from crow.llm.http.request_format import RequestFormat
+from crow.llm.refusals import Refusal
 
 DEVELOPER = "developer"
 LIMITS = ("max_tokens", "max_completion_tokens")
@@ -36,15 +32,12 @@ THOUGHTS_REFUSED = (
     r"|(?:unsupported|unknown|unrecogni[sz]ed|unexpected|additional)[^.]{0,60}"
     r"(?:reasoning_(?!effort)|extra_content|thinking_blocks|'reasoning'|\"reasoning\")"
 )
-FORMS: tuple[tuple[str, str, Any], ...] = (
-    (r"stream_options", "usage", False),
-    (r"reasoning_content.{0,60}(?:must be passed back|is missing)", "echoes", True),
-    (r"tool.?call.{0,200}length of 9\b", "ids", 9),
-    (r"maximum length (?:of )?40\b", "ids", 40),
-    (r"unexpected role 'user' after role 'tool'", "answered", True),
-)
-"""What endpoints say where they refuse a form, its field, and what that becomes."""
-WITHOUT: tuple[tuple[str, str], ...] = (
+REFUSALS: tuple[Refusal, ...] = (
+    (r"stream_options", {"usage": False}),
+    (r"reasoning_content.{0,60}(?:must be passed back|is missing)", {"echoes": True}),
+    (r"tool.?call.{0,200}length of 9\b", {"ids": 9}),
+    (r"maximum length (?:of )?40\b", {"ids": 40}),
+    (r"unexpected role 'user' after role 'tool'", {"answered": True}),
     (r"missing a .?thought_?signature", UNSIGNED_CALLS),
     (r"(?:function )?tools with reasoning_effort", THINKING_WITH_TOOLS),
     (r"both '?thinking'? and '?reasoning_effort", EFFORT_BESIDE_THINKING),
@@ -66,18 +59,5 @@ WITHOUT: tuple[tuple[str, str], ...] = (
         ),
         NULL,
     ),
+    (THOUGHTS_REFUSED, {"thoughts": False}),
 )
-"""What endpoints say where they refuse something, and the word for what is not sent to them."""
-
-
-def milder(form: RequestFormat, said: str) -> RequestFormat | None:
-    """The form without what an endpoint has just refused; None where that cannot be told."""
-    for pattern, name, value in FORMS:
-        if getattr(form, name) != value and re.search(pattern, said, re.IGNORECASE):
-            return replace(form, **{name: value})
-    for pattern, word in WITHOUT:
-        if word not in form.without and re.search(pattern, said, re.IGNORECASE):
-            return replace(form, without=form.without | {word})
-    if form.thoughts and re.search(THOUGHTS_REFUSED, said, re.IGNORECASE):
-        return replace(form, thoughts=False)
-    return None

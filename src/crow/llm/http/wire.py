@@ -58,12 +58,12 @@ class Wire(Protocol):
         ...
 
     def key_headers(self, key: str) -> Mapping[str, str]:
-        """The headers, in lower case, that carry a key."""
-        ...
+        """The headers, in lower case, that carry a key: as a bearer's."""
+        return {"authorization": f"Bearer {key}"}
 
     def headers(self, request: Request, form: RequestFormat) -> Mapping[str, str]:
         """Headers of one request alone."""
-        ...
+        return {}
 
     def body(
         self, request: Request, model: str, params: Mapping[str, Any], form: RequestFormat

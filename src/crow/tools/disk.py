@@ -85,21 +85,21 @@ def irregular(path: str) -> str:
     return f"{path} is no regular file (a device, a pipe or a socket)."
 
 
-def read_whole(real: str, most: int = LARGEST) -> tuple[bytes, os.stat_result] | None:
+def read_whole(real: str) -> tuple[bytes, os.stat_result] | None:
     """The bytes of a file, and its status; None where there is none.
 
-    Raises ``OSError``, or `ToolError` where it is no regular file or larger than ``most``; files
+    Raises ``OSError``, or `ToolError` where it is no regular file or larger than `LARGEST`; files
     that the system makes up, such as those in ``/proc``, do not say how large they are.
     """
     try:
         with opened(real) as (descriptor, status):
-            if status.st_size > most:
+            if status.st_size > LARGEST:
                 raise ToolError(_too_large(real, status.st_size))
             with os.fdopen(os.dup(descriptor), "rb") as file:
-                data = file.read(most + 1) or b""
+                data = file.read(LARGEST + 1) or b""
     except FileNotFoundError:
         return None
-    if len(data) > most:
+    if len(data) > LARGEST:
         raise ToolError(_too_large(real, len(data)))
     return data, status
 

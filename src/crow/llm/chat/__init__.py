@@ -8,17 +8,15 @@ from typing import Any, Unpack
 from crow.core.errors import ModelError
 from crow.core.messages import ImagePart, Message
 from crow.core.ports.llm import Request
-from crow.llm.chat.params import taken, tools_for
-from crow.llm.chat.refusals import KNOWN_IN_ADVANCE, NO_TOOLS, REFUSALS
+from crow.llm.chat.params import KNOWN_IN_ADVANCE, NO_TOOLS, REFUSALS, taken, tools_for
 from crow.llm.chat.reply import ChatReply
 from crow.llm.chat.serialization import following, write
 from crow.llm.http import HttpModel, Options
 from crow.llm.http.assembly import Assembly
 from crow.llm.http.encoding import CACHE_BYTES, Encoder, Piece, encode_clean, ids_in
-from crow.llm.http.request_format import RequestFormat
+from crow.llm.http.request_format import RequestFormat, without_refused
 from crow.llm.http.wire import Wire
 from crow.llm.models import UNKNOWN, ModelInfo
-from crow.llm.refusals import without_refused
 
 PATH = "/chat/completions"
 READ = b'{"role":"assistant","content":"I have the results."}'
@@ -40,7 +38,7 @@ def ChatCompletions(  # noqa: N802 - who makes one makes a model
     ``echo_reasoning`` sends other models' reasoning, too, and an empty one where there was none,
     which some endpoints need and others refuse. ``images_in_results`` is for endpoints that take
     images in a tool's result, and want no message of the user's behind it. An endpoint that
-    refuses an image, such fields or what is in `crow.llm.chat.refusals` is asked again in another
+    refuses an image, such fields or what is in `crow.llm.chat.params` is asked again in another
     form, and from then on; what ``info`` knows to be refused is not even sent the first time.
     ``cache_key`` names the body's field that gets the session's id, for endpoints that route by
     it.

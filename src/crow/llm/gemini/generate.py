@@ -17,11 +17,10 @@ from crow.llm.gemini.traits import OF_SIGNATURES, REFUSALS, SYSTEM, UNSIGNED, si
 from crow.llm.http import HttpModel, Options
 from crow.llm.http.assembly import Assembly
 from crow.llm.http.encoding import Encoder, encode_clean
-from crow.llm.http.request_format import RequestFormat
+from crow.llm.http.request_format import RequestFormat, without_refused
 from crow.llm.http.wire import Wire
 from crow.llm.models import UNKNOWN as NOTHING_KNOWN
 from crow.llm.models import ModelInfo, model_info
-from crow.llm.refusals import without_refused
 
 PROVIDER = "google"
 VERTEX = "aiplatform.googleapis.com"

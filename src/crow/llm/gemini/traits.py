@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from crow.llm.http.request_format import RequestFormat
-from crow.llm.refusals import Refusal
+from crow.llm.http.request_format import Refusal, RequestFormat
 
 UNSIGNED = "unsigned calls"
 IDS = "ids of calls"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crow.llm.refusals import Refusal
+from crow.llm.http.request_format import Refusal
 
 BOUND = "bound_thinking"
 """Thoughts that fail their check are dropped by the endpoint, and nothing is refused for them."""

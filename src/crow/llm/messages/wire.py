@@ -10,7 +10,7 @@ from crow.core.messages import Message
 from crow.core.ports.llm import Request
 from crow.llm.http.assembly import Assembly
 from crow.llm.http.encoding import Encoder, Piece, encode_clean
-from crow.llm.http.request_format import RequestFormat
+from crow.llm.http.request_format import RequestFormat, without_refused
 from crow.llm.http.wire import Wire
 from crow.llm.messages.conversation import encode, items_of, mark_last, marked, system_of
 from crow.llm.messages.parameters import output_limit, parameters
@@ -19,7 +19,6 @@ from crow.llm.messages.reply import MessagesReply
 from crow.llm.messages.serialization import WIRE, Turn, write
 from crow.llm.messages.tools import tools_of
 from crow.llm.models import ModelInfo
-from crow.llm.refusals import without_refused
 
 PATH = "/messages"
 VERSION = "2023-06-01"

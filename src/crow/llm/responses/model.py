@@ -12,10 +12,9 @@ from crow.core.ports.llm import Request
 from crow.llm.http import HttpModel, Options
 from crow.llm.http.assembly import Assembly
 from crow.llm.http.encoding import Encoder, Piece, encode_clean
-from crow.llm.http.request_format import RequestFormat
+from crow.llm.http.request_format import Refusal, RequestFormat, without_refused
 from crow.llm.http.wire import Wire
 from crow.llm.models import UNKNOWN, ModelInfo
-from crow.llm.refusals import Refusal, without_refused
 from crow.llm.responses.items import WIRE
 from crow.llm.responses.params import REASONING, in_words_of_responses, tools_of
 from crow.llm.responses.reply import ResponsesReply

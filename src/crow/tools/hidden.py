@@ -13,7 +13,7 @@ from crow.tools.errors import ToolError
 from crow.tools.paths import demand_in_place, place_to_read
 
 Readable = Callable[[str], bool]
-LONGEST_GLOBS = 500_000
+LONGEST_GLOBS = 250_000
 """Bytes of globs that a system surely takes in a command line."""
 
 

@@ -48,9 +48,15 @@ def signature(module: str, name: str) -> str:
             "\n".join(_function(_parsed(each)) for each in get_overloads(thing) or [thing]) + "\n"
         )
     node = _parsed(thing)
-    bases = ", ".join(ast.unparse(each) for each in node.bases)
+    hidden = {each.__name__: _parsed(each) for each in inner(thing)}
+    told = [each for base in node.bases for each in _bases(base, hidden)]
+    bases = ", ".join(map(ast.unparse, told))
     head = f"class {node.name}({bases})" if bases else f"class {node.name}"
-    lines = {line: None for each in (thing, *inner(thing)) for line in _members(_parsed(each))}
+    lines = dict.fromkeys(_members(node))
+    is_made = any("def __init__(" in line for line in lines)
+    for line in (line for each in hidden.values() for line in _members(each)):
+        if not (is_made and "def __init__(" in line):
+            lines[line] = None
     return "\n".join([head, *lines]) + "\n"
 
 
@@ -59,6 +65,12 @@ def inner(cls: type[Any]) -> list[type[Any]]:
     known = {name for _, names in public() for name in names}
     mine = [each for each in cls.__mro__[1:] if each.__module__.startswith("crow.")]
     return [each for each in mine if each.__name__ not in known]
+
+
+def _bases(base: ast.expr, hidden: dict[str, ast.ClassDef]) -> list[ast.expr]:
+    """A base, or those of one that no page shows."""
+    name = ast.unparse(base)
+    return [base] if name not in hidden else hidden[name].bases
 
 
 def _parsed(thing: Any) -> Any:

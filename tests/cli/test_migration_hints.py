@@ -13,7 +13,7 @@ import pytest
 from tests.cli.conftest import Crow, Here
 
 from crow.cli import imported, main
-from crow.cli.migration_hints import ACTIONS, ALL, COMMANDS, Flag
+from crow.cli.migration_hints import Flag, flags, said
 from crow.cli.parser import COMMANDS as OURS
 from crow.cli.parser import SAME, Parser
 from crow.testing.endpoint import Endpoint, answer
@@ -38,7 +38,8 @@ CLAUDES = """
 agents attach auth auto-mode doctor gateway import install kill logs mcp plugin plugins project
 purge respawn rm setup-token stop ultrareview update upgrade
 """.split()
-ROWS = [(whose, row) for whose, rows in ALL.items() for row in rows]
+COMMANDS, ACTIONS = said("commands"), said("actions")
+ROWS = [(whose, row) for whose, rows in flags().items() for row in rows]
 WORDS = ("a", "b")
 
 
@@ -70,7 +71,7 @@ def test_every_option_of_claude_is_here_or_says_what_is() -> None:
 
 
 def test_nothing_is_named_twice_and_nothing_that_crow_has() -> None:
-    for rows in ALL.values():
+    for rows in flags().values():
         names = [name for row in rows for name in row.names.split()]
         assert len(names) == len({*names})
     assert known_elsewhere() & names_here() == set()

@@ -619,11 +619,18 @@ WRONG = [
 
 @pytest.mark.parametrize("rule, asked", WRONG)
 def test_the_strict_endpoint_notices_what_is_wrong(rule: str, asked: Asked):
-    assert [each.id for each in RULES if each.fault(asked)] == [rule]
+    assert [each.id for each in RULES if list(each.breaches(asked))] == [rule]
 
 
 def test_the_strict_endpoint_has_a_wrong_request_for_each_of_its_rules():
-    assert {rule for rule, _ in WRONG} == {rule.id for rule in RULES}
+    assert {"empty", *(rule for rule, _ in WRONG)} == {rule.id for rule in RULES}
+
+
+@pytest.mark.parametrize("asked", [wrong(), wrong({"parts": [{"text": "a"}], "role": "tool"}), wrong(says())])  # fmt: skip
+def test_the_strict_endpoint_looks_first_whether_it_is_a_conversation(asked: Asked):
+    fault = RULES.broken(asked)
+    assert fault is not None
+    assert fault[0].id == "empty"
 
 
 async def test_the_strict_endpoint_refuses_as_google_does(google: StrictGemini):

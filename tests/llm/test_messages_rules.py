@@ -10,7 +10,6 @@ import pytest
 
 from crow.testing.messages import RULES
 from crow.testing.messages.request import MessagesRequest, Prefix, sign
-from crow.testing.messages.rules import broken
 
 HEADERS = {"x-api-key": "k", "anthropic-version": "2023-06-01"}
 TOOL = {"name": "ls", "description": "List.", "input_schema": {"type": "object"}}
@@ -136,7 +135,7 @@ BROKEN: list[tuple[str, Change]] = [
 def test_a_request_that_breaks_a_rule_is_refused_by_it(rule: str, change: Change):
     body = request()
     change(body)
-    fault = broken(MessagesRequest(body, HEADERS))
+    fault = RULES.broken(MessagesRequest(body, HEADERS))
     assert fault is not None
     assert fault[0].id == rule
     assert "{" not in fault[1].replace("{1,128}", "")
@@ -145,14 +144,14 @@ def test_a_request_that_breaks_a_rule_is_refused_by_it(rule: str, change: Change
 @pytest.mark.parametrize("rule, header", [("key", "x-api-key"), ("version", "anthropic-version")])
 def test_a_request_without_its_headers_is_refused(rule: str, header: str):
     headers = {name: value for name, value in HEADERS.items() if name != header}
-    fault = broken(MessagesRequest(request(), headers))
+    fault = RULES.broken(MessagesRequest(request(), headers))
     assert fault is not None
     assert fault[0].id == rule
 
 
 @pytest.mark.parametrize("model", ["claude-opus-4-8", "claude-haiku-4-5-20251001", "claude-fable-5-2", "kimi-k2"])  # fmt: skip
 def test_a_request_that_breaks_none_is_not(model: str):
-    assert broken(MessagesRequest(request(model), HEADERS)) is None
+    assert RULES.broken(MessagesRequest(request(model), HEADERS)) is None
 
 
 def test_every_rule_is_tried():

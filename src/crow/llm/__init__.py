@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from crow._lazy import lazy
 
 if TYPE_CHECKING:
     from crow.llm.chat import ChatCompletions as ChatCompletions
@@ -19,39 +20,17 @@ if TYPE_CHECKING:
     from crow.llm.responses import Responses as Responses
     from crow.llm.routing import Routed as Routed
 
-HOMES = {
-    "AnthropicMessages": "messages",
-    "ChatCompletions": "chat",
-    "ClientModel": "client",
-    "Gemini": "gemini",
-    "HttpModel": "http",
-    "Rehearsal": "rehearsal",
-    "Responses": "responses",
-    "Retries": "http",
-    "Routed": "routing",
-    "Timeouts": "http",
-    "from_environment": "model_names",
-    "resolve": "model_names",
+_ROOMS = {
+    "crow.llm.chat": "ChatCompletions",
+    "crow.llm.client": "ClientModel",
+    "crow.llm.gemini": "Gemini",
+    "crow.llm.http": "HttpModel Retries Timeouts",
+    "crow.llm.messages": "AnthropicMessages",
+    "crow.llm.model_names": "from_environment resolve",
+    "crow.llm.rehearsal": "Rehearsal",
+    "crow.llm.responses": "Responses",
+    "crow.llm.routing": "Routed",
 }
 
-__all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
-    "AnthropicMessages",
-    "ChatCompletions",
-    "ClientModel",
-    "Gemini",
-    "HttpModel",
-    "Rehearsal",
-    "Responses",
-    "Retries",
-    "Routed",
-    "Timeouts",
-    "from_environment",
-    "resolve",
-]
-
-
-def __getattr__(name: str) -> Any:
-    """Import a name's home when the name is first asked for."""
-    if name not in HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
+if not TYPE_CHECKING:  # a checker takes any name for there where it sees one
+    __all__, __getattr__, __dir__ = lazy(__name__, _ROOMS)

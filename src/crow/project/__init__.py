@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from crow.project.front_matter_event import define_front_matter as define_front_matter
     from crow.project.front_matter_event import use_front_matter as use_front_matter
     from crow.project.frontmatter import FrontMatter as FrontMatter
+    from crow.project.held_folders import held_folder as held_folder
+    from crow.project.held_folders import put_in as put_in
+    from crow.project.held_folders import replace_in as replace_in
     from crow.project.home import from_home as from_home
     from crow.project.home import state_directory as state_directory
     from crow.project.other_agents.item import Brought as Brought
@@ -37,6 +40,7 @@ _ROOMS = {
     "crow.project.other_agents.item": "Brought",
     "crow.project.files": "read_secrets reason write_atomically write_secrets",
     "crow.project.frontmatter": "FrontMatter",
+    "crow.project.held_folders": "held_folder put_in replace_in",
     "crow.project.home": "from_home state_directory",
     "crow.project.outputs": "OutputFolder",
     "crow.project.plugins": "Plugin fill_placeholders matching_names placeholder_values",

@@ -5,8 +5,9 @@ Names are imported when they are first used.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from crow._lazy import lazy
 
 if TYPE_CHECKING:
     from crow.testing.chat import StrictChat as StrictChat
@@ -29,39 +30,18 @@ if TYPE_CHECKING:
     from crow.testing.responses import StrictResponses as StrictResponses
     from crow.testing.user import ScriptedUser as ScriptedUser
 
-HOMES = {
-    "AgentOf": "plugin",
-    "BuildAgent": "plugin",
-    "Endpoint": "endpoint",
-    "FakeEditor": "editor",
-    "Line": "model",
-    "Pilot": "pilot",
-    "Response": "endpoint",
-    "Scripted": "plugin",
-    "ScriptedCall": "model",
-    "ScriptedModel": "model",
-    "ScriptedText": "model",
-    "ScriptedUser": "user",
-    "StrictGemini": "gemini",
-    "StrictChat": "chat",
-    "StrictMessages": "messages",
-    "StrictResponses": "responses",
-    "call": "model",
-    "delay": "model",
-    "text": "model",
+_ROOMS = {
+    "crow.testing.chat": "StrictChat",
+    "crow.testing.editor": "FakeEditor",
+    "crow.testing.endpoint": "Endpoint Response",
+    "crow.testing.gemini": "StrictGemini",
+    "crow.testing.messages": "StrictMessages",
+    "crow.testing.model": "Line ScriptedCall ScriptedModel ScriptedText call delay text",
+    "crow.testing.pilot": "Pilot",
+    "crow.testing.plugin": "AgentOf BuildAgent Scripted",
+    "crow.testing.responses": "StrictResponses",
+    "crow.testing.user": "ScriptedUser",
 }
 
-__all__ = list(HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
-
-
 if not TYPE_CHECKING:  # a checker takes any name for there where it sees one
-
-    def __getattr__(name: str) -> object:
-        """Import a name's home when the name is first asked for."""
-        if name not in HOMES:
-            raise import_module("crow._lazy").missing(__name__, name, HOMES)
-        return getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+    __all__, __getattr__, __dir__ = lazy(__name__, _ROOMS)

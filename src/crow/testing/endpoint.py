@@ -120,6 +120,10 @@ class Endpoint:
             return respond(200, {"object": "list", "data": rows})
         self.requests.append(received)
         self.asked.set()
+        return self._answer(received)
+
+    def _answer(self, received: Received) -> Response:
+        """What the script has for it."""
         return self._script.pop(0) if self._script else respond(418, "past the script")
 
     async def _receive(self, reader: asyncio.StreamReader, number: int) -> Received | None:

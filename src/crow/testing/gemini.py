@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from collections.abc import Iterator
+from typing import Any
 
 from crow.core.support.frozen import frozen
 from crow.llm.http.text import is_array, is_object
-from crow.testing.endpoint import END, Endpoint, Received, Response, begin, event, piece, respond
+from crow.testing.endpoint import END, Received, Response, begin, event, piece, respond
+from crow.testing.strict import Breaches, Rules, StrictEndpoint
 
 UNSIGNED = "skip_thought_signature_validator"
 CALL, RESULT, SIGNATURE = "functionCall", "functionResponse", "thoughtSignature"
@@ -24,10 +25,6 @@ NOT_IN_PARAMETERS = frozenset({"const", "$schema", "$ref", "$defs", "additionalP
 COUNT = (
     "Please ensure that the number of function response parts is equal to the number of function "
     "call parts of the function call turn."
-)
-PLACE = (
-    "Please ensure that function call turn comes immediately after a user turn or after a function "
-    "response turn."
 )
 TOKENS = {"promptTokenCount": 29, "candidatesTokenCount": 10, "thoughtsTokenCount": 5}
 
@@ -74,41 +71,43 @@ class Asked:
         return [each for tool in tools for each in tool.get("functionDeclarations") or ()]
 
 
-Fault: TypeAlias = "str | None"
+RULES = Rules()
+"""What a request is judged by, in this order."""
 
 
-@frozen
-class GeminiRule:
-    """A rule on a request: ``fault`` gives the endpoint's words where it is broken."""
+@RULES.add("empty", "{}")
+def _empty(asked: Asked) -> Breaches:
+    if not asked.contents:
+        yield ("* GenerateContentRequest.contents: contents is not specified",)
+    if any(content.get("role") not in ("user", "model") for content in asked.contents):
+        yield ("Please use a valid role: user, model.",)
+    if any(not content.get("parts") for content in asked.contents) or any(
+        not part.keys() - {"thought", SIGNATURE} for part in asked.parts
+    ):
+        yield ("contents.parts: must have one initialized field.",)
 
-    id: str
-    fault: Callable[[Asked], Fault]
 
-
-def _unsigned(asked: Asked) -> Fault:
+@RULES.add("G01", "function call `{}` in the {}. content block is missing a `thought_signature`.")
+def _unsigned(asked: Asked) -> Breaches:
     """A step of the running turn whose first call has no signature."""
     said = [place for place, each in enumerate(asked.turns) if _is_said(each)]
     for place, content in list(enumerate(asked.turns))[said[-1] if said else 0 :]:
         first = next((part for part in content["parts"] if CALL in part), None)
         if asked.is_new and first is not None and not first.get(SIGNATURE):
-            name = first[CALL].get("name")
-            where = f"in the {place + 1}. content block"
-            return f"function call `{name}` {where} is missing a `thought_signature`."
-    return None
+            yield first[CALL].get("name"), place + 1
 
 
 def _is_said(content: Any) -> bool:
     return content["role"] == "user" and any(RESULT not in part for part in content["parts"])
 
 
-def _missigned(asked: Asked) -> Fault:
+@RULES.add("G02", "Thought signature is not valid.")
+def _missigned(asked: Asked) -> Breaches:
     """A signature that was made elsewhere, or that has moved to another part."""
     for part in asked.parts:
         signature = part.get(SIGNATURE)
-        is_known = signature in (None, UNSIGNED) or asked.signed.get(signature) == unsigned(part)
-        if not is_known:
-            return "Thought signature is not valid."
-    return None
+        if signature not in (None, UNSIGNED) and asked.signed.get(signature) != unsigned(part):
+            yield ()
 
 
 def unsigned(part: dict[str, Any]) -> dict[str, Any]:
@@ -119,38 +118,34 @@ def unsigned(part: dict[str, Any]) -> dict[str, Any]:
     return rest
 
 
-def _unmatched(asked: Asked) -> Fault:
+@RULES.add("G03", "{}")
+def _unmatched(asked: Asked) -> Breaches:
     """Results that are not those of the calls right before, in number, order, name and id."""
     open_calls: list[Any] = []
     end: Any = {"parts": []}
     for content in [*asked.turns, end]:
         results: list[Any] = [part[RESULT] for part in content["parts"] if RESULT in part]
         if len(results) != len(open_calls) or (results and len(results) != len(content["parts"])):
-            return COUNT
+            yield (COUNT,)
+            return
         for call, result in zip(open_calls, results, strict=True):
             if result.get("name") != call.get("name"):
-                return COUNT
+                yield (COUNT,)
             if result.get("id") != call.get("id"):
-                return "functionResponse.id does not match functionCall.id"
+                yield ("functionResponse.id does not match functionCall.id",)
         open_calls = [part[CALL] for part in content["parts"] if CALL in part]
-    return None
 
 
-def _misplaced(asked: Asked) -> Fault:
-    """A conversation that begins with a call."""
-    calls = any(CALL in part for part in asked.turns[0]["parts"])
-    return PLACE if calls else None
-
-
-def _unknown(asked: Asked) -> Fault:
-    found = [
-        *(asked.body.keys() - BODY),
-        *(key for part in asked.parts for key in part.keys() - PART),
-    ]
+@RULES.add(
+    "G04",
+    "Invalid JSON payload received. Unknown name \"{}\" at 'tools[0]': Cannot find field.",
+)
+def _unknown(asked: Asked) -> Breaches:
+    yield from ((key,) for key in asked.body.keys() - BODY)
+    yield from ((key,) for part in asked.parts for key in part.keys() - PART)
     for function in asked.declared:
-        found += [key for key in _keywords(function.get("parameters")) if key in NOT_IN_PARAMETERS]
-    where = "Invalid JSON payload received. Unknown name"
-    return f"{where} \"{found[0]}\" at 'tools[0]': Cannot find field." if found else None
+        words = _keywords(function.get("parameters"))
+        yield from ((key,) for key in words if key in NOT_IN_PARAMETERS)
 
 
 def _keywords(schema: Any) -> Iterator[str]:
@@ -165,20 +160,20 @@ def _keywords(schema: Any) -> Iterator[str]:
             yield from (word for each in nested for word in _keywords(each))
 
 
-def _misnamed(asked: Asked) -> Fault:
+@RULES.add("G05", "Invalid function name. Must start with a letter or an underscore.")
+def _misnamed(asked: Asked) -> Breaches:
     calls = [part[CALL] for part in asked.parts if CALL in part]
-    names = [str(each.get("name")) for each in (*asked.declared, *calls)]
-    fits = all(NAME.fullmatch(name) for name in names)
-    return None if fits else "Invalid function name. Must start with a letter or an underscore."
+    named = (*asked.declared, *calls)
+    return (() for each in named if not NAME.fullmatch(str(each.get("name"))))
 
 
-def _hollow(asked: Asked) -> Fault:
+@RULES.add("G06", "{}")
+def _hollow(asked: Asked) -> Breaches:
     for function in asked.declared:
         if "parameters" in function and "parametersJsonSchema" in function:
-            return "parameters and parameters_json_schema are mutually exclusive"
+            yield ("parameters and parameters_json_schema are mutually exclusive",)
         if _is_hollow(function.get("parameters")):
-            return "parameters.properties: should be non-empty for OBJECT type"
-    return None
+            yield ("parameters.properties: should be non-empty for OBJECT type",)
 
 
 def _is_hollow(schema: Any) -> bool:
@@ -190,64 +185,47 @@ def _is_hollow(schema: Any) -> bool:
     return any(_is_hollow(each) for each in nested)
 
 
-def _thinking(asked: Asked) -> Fault:
+@RULES.add(
+    "place",
+    "Please ensure that function call turn comes immediately after a user turn or after a function "
+    "response turn.",
+)
+def _misplaced(asked: Asked) -> Breaches:
+    """A conversation that begins with a call."""
+    return (() for part in asked.turns[0]["parts"] if CALL in part)
+
+
+@RULES.add("thinking", "{}")
+def _thinking(asked: Asked) -> Breaches:
     config = asked.body.get("generationConfig", {}).get("thinkingConfig", {})
     if {"thinkingLevel", "thinkingBudget"} <= config.keys():
-        return "You can only set only one of thinking budget and thinking level."
+        yield ("You can only set only one of thinking budget and thinking level.",)
     if "thinkingLevel" in config and not asked.is_new:
-        return "Thinking level is not supported for this model."
-    return None
+        yield ("Thinking level is not supported for this model.",)
 
 
-def _empty(asked: Asked) -> Fault:
-    if not asked.contents:
-        return "* GenerateContentRequest.contents: contents is not specified"
-    if any(content.get("role") not in ("user", "model") for content in asked.contents):
-        return "Please use a valid role: user, model."
-    if any(not content.get("parts") for content in asked.contents) or any(
-        not part.keys() - {"thought", SIGNATURE} for part in asked.parts
-    ):
-        return "contents.parts: must have one initialized field."
-    return None
+@RULES.add("image", "{}")
+def _image_in_result(asked: Asked) -> Breaches:
+    for part in asked.parts:
+        for beside in part.get(RESULT, {}).get("parts") or ():
+            kind = beside["inlineData"]["mimeType"]
+            if not asked.is_new:
+                yield ("Multimodal function response is not supported for this model.",)
+            if kind not in IMAGES:
+                yield (f"Unsupported MIME type in function response: {kind}",)
 
 
-def _image_in_result(asked: Asked) -> Fault:
-    kinds = [
-        beside["inlineData"]["mimeType"]
-        for part in asked.parts
-        for beside in part.get(RESULT, {}).get("parts") or ()
-    ]
-    if kinds and not asked.is_new:
-        return "Multimodal function response is not supported for this model."
-    odd = next((kind for kind in kinds if kind not in IMAGES), None)
-    return odd and f"Unsupported MIME type in function response: {odd}"
-
-
-RULES = (
-    GeminiRule("G01", _unsigned),
-    GeminiRule("G02", _missigned),
-    GeminiRule("G03", _unmatched),
-    GeminiRule("G04", _unknown),
-    GeminiRule("G05", _misnamed),
-    GeminiRule("G06", _hollow),
-    GeminiRule("place", _misplaced),
-    GeminiRule("thinking", _thinking),
-    GeminiRule("image", _image_in_result),
-)
-"""What a request is judged by, once it is a conversation at all."""
-EMPTY = GeminiRule("empty", _empty)
-
-
-class StrictGemini(Endpoint):
+class StrictGemini(StrictEndpoint):
     """An `Endpoint` that speaks generateContent and refuses what Google refuses.
 
     ``say(...)`` plays an answer; ``refused`` has the ids of the `RULES` that requests broke.
     ``ids`` False is for calls without ids, as Gemini 2.5 makes them.
     """
 
+    _rules = RULES
+
     def __init__(self, *, ids: bool = True) -> None:
         super().__init__()
-        self.refused: list[str] = []
         self._ids = ids
         self._number = 0
         self._signed: dict[str, Any] = {}
@@ -282,22 +260,16 @@ class StrictGemini(Endpoint):
         self._signed[signature] = unsigned(first)
         first[SIGNATURE] = signature
 
-    def _steps(self, received: Received) -> Response:
-        """The answer of the script, unless a rule is broken."""
-        path = received.path.partition(":streamGenerateContent")
-        if not path[1] or path[2] != "?alt=sse":
-            return super()._steps(received)
-        asked = Asked(received.body, path[0].rpartition("/")[2], self._signed)
-        if (fault := EMPTY.fault(asked)) is not None:
-            found = [(EMPTY.id, fault)]
-        else:
-            found = [(rule.id, words) for rule in RULES if (words := rule.fault(asked))]
-        if not found:
-            return super()._steps(received)
-        self.requests.append(received)
-        self.asked.set()
-        self.refused += [name for name, _ in found]
-        return refusal(400, "INVALID_ARGUMENT", found[0][1])
+    def _answer(self, received: Received) -> Response:
+        is_judged = received.path.endswith(":streamGenerateContent?alt=sse")
+        return super()._answer(received) if is_judged else self._reply(None, received)
+
+    def _read(self, received: Received) -> Asked:
+        model = received.path.partition(":")[0].rpartition("/")[2]
+        return Asked(received.body, model, self._signed)
+
+    def _refusal(self, text: str) -> Response:
+        return refusal(400, "INVALID_ARGUMENT", text)
 
 
 def wanted(name: str, **args: Any) -> dict[str, Any]:

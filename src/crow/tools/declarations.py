@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from crow.core.ports.tool import ToolEnvironment
@@ -18,26 +19,39 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+JSONSchema = dict[str, Any]
 TEXT = kept({"type": "string"})
-NUMBER = kept({"type": "integer"})
-SWITCH = kept({"type": "boolean"})
+Mode = Literal["content", "files_with_matches", "count"]
+SHAPES: Mapping[str, JSONSchema] = {
+    "str": TEXT,
+    "int": kept({"type": "integer"}),
+    "bool": kept({"type": "boolean"}),
+    "Mode": TEXT | {"enum": ["content", "files_with_matches", "count"]},
+    "Sequence[str]": {"type": "array", "items": TEXT},
+}
+"""What an annotation means, as it is written: every start needs it, and its types nobody."""
 
 
 def declared(
-    *required: str, arguments: dict[str, Any], **options: Any
+    keys: Mapping[str, str] = MappingProxyType({}), **options: Any
 ) -> Callable[[Callable[P, R]], FunctionTool[P, R]]:
-    """Make a tool of a function with a schema that is written out: every start needs it.
+    """Make a tool of a function; ``keys`` are what arguments are called that have no such name."""
 
-    The ``arguments`` are the function's, in its order.
-    """
-    schema: dict[str, Any] = {
-        "type": "object",
-        "properties": arguments,
-        "additionalProperties": False,
-    }
-    if required:
-        schema["required"] = [*required]
-    return lambda function: FunctionTool(function, schema=schema, **options)
+    def made(function: Callable[P, R]) -> FunctionTool[P, R]:
+        whole: Any = function
+        names = [name for name in whole.__annotations__ if name not in ("ctx", "return")]
+        given: tuple[Any, ...] = whole.__defaults__ or ()
+        defaults = dict(zip(reversed(names), reversed(given), strict=False))
+        schema: JSONSchema = {"type": "object", "properties": {}, "additionalProperties": False}
+        for name in names:
+            default = defaults.get(name)
+            shape = SHAPES[whole.__annotations__[name]] | ({"default": default} if default else {})
+            schema["properties"][keys.get(name, name)] = shape
+        if required := names[: len(names) - len(given)]:
+            schema["required"] = required
+        return FunctionTool(function, schema=schema, **options)
+
+    return made
 
 
 def preview_in(home: str) -> Preview:
@@ -50,13 +64,7 @@ def preview_in(home: str) -> Preview:
 
 
 @declared(
-    "file_path",
     name="Read",
-    arguments={
-        "file_path": TEXT,
-        "offset": NUMBER | {"default": 1},
-        "limit": NUMBER | {"default": 2000},
-    },
     kind="read",
     title="Read {file_path}",
     locations=file_location,
@@ -65,10 +73,7 @@ def preview_in(home: str) -> Preview:
     check=wrong_path,
 )
 async def read(
-    ctx: ToolEnvironment,
-    file_path: str,
-    offset: int = 1,
-    limit: int = 2000,
+    ctx: ToolEnvironment, file_path: str, offset: int = 1, limit: int = 2000
 ) -> ToolResult:
     """Show a text file, lines numbered from 1, or an image."""
     from crow.tools.read import run
@@ -77,10 +82,7 @@ async def read(
 
 
 @declared(
-    "file_path",
-    "content",
     name="Write",
-    arguments={"file_path": TEXT, "content": TEXT},
     kind="edit",
     title="Write {file_path}",
     locations=file_location,
@@ -88,11 +90,7 @@ async def read(
     preview=preview_in("write"),
     check=wrong_path,
 )
-async def write(
-    ctx: ToolEnvironment,
-    file_path: str,
-    content: str,
-) -> ToolResult:
+async def write(ctx: ToolEnvironment, file_path: str, content: str) -> ToolResult:
     """Create a file, or replace one you have read."""
     from crow.tools.write import run
 
@@ -100,11 +98,7 @@ async def write(
 
 
 @declared(
-    "file_path",
-    "old_string",
-    "new_string",
     name="Edit",
-    arguments={"file_path": TEXT, "old_string": TEXT, "new_string": TEXT, "replace_all": SWITCH},
     kind="edit",
     title="Edit {file_path}",
     locations=file_location,
@@ -133,19 +127,7 @@ def _command_title(args: dict[str, Any]) -> str:
     return f"{command}  # {' '.join(description.split())}" if description else command
 
 
-@declared(
-    "command",
-    name="Bash",
-    arguments={
-        "command": TEXT,
-        "description": TEXT,
-        "timeout": NUMBER | {"default": 120_000},
-        "run_in_background": SWITCH,
-    },
-    kind="execute",
-    title=_command_title,
-    preview=preview_in("bash"),
-)
+@declared(name="Bash", kind="execute", title=_command_title, preview=preview_in("bash"))
 async def bash(
     ctx: ToolEnvironment,
     command: str,
@@ -161,12 +143,7 @@ async def bash(
 
 
 @declared(
-    "bash_id",
-    name="BashOutput",
-    arguments={"bash_id": TEXT, "filter": TEXT, "wait": NUMBER},
-    kind="read",
-    title="Output of {bash_id}",
-    preview=preview_in("background"),
+    name="BashOutput", kind="read", title="Output of {bash_id}", preview=preview_in("background")
 )
 async def bash_output(
     ctx: ToolEnvironment,
@@ -181,12 +158,7 @@ async def bash_output(
 
 
 @declared(
-    "shell_id",
-    name="KillShell",
-    arguments={"shell_id": TEXT},
-    kind="execute",
-    title="End {shell_id}",
-    preview=preview_in("background"),
+    name="KillShell", kind="execute", title="End {shell_id}", preview=preview_in("background")
 )
 async def kill_shell(ctx: ToolEnvironment, shell_id: str) -> ToolResult:
     """End a background command."""
@@ -196,19 +168,9 @@ async def kill_shell(ctx: ToolEnvironment, shell_id: str) -> ToolResult:
 
 
 @declared(
-    "pattern",
-    name="Glob",
-    arguments={"pattern": TEXT, "path": TEXT},
-    kind="search",
-    title="Find {pattern}",
-    preview=preview_in("glob"),
-    check=wrong_path,
+    name="Glob", kind="search", title="Find {pattern}", preview=preview_in("glob"), check=wrong_path
 )
-async def glob(
-    ctx: ToolEnvironment,
-    pattern: str,
-    path: str = "",
-) -> ToolResult:
+async def glob(ctx: ToolEnvironment, pattern: str, path: str = "") -> ToolResult:
     """Find files, newest first, by a pattern like src/**/*.ts. Heeds .gitignore."""
     from crow.tools.glob import run
 
@@ -216,26 +178,8 @@ async def glob(
 
 
 @declared(
-    "pattern",
     name="Grep",
-    arguments={
-        "pattern": TEXT,
-        "path": TEXT,
-        "glob": TEXT,
-        "type": TEXT,
-        "output_mode": {
-            "type": "string",
-            "enum": ["content", "files_with_matches", "count"],
-            "default": "files_with_matches",
-        },
-        "-i": SWITCH,
-        "-n": SWITCH | {"default": True},
-        "-A": NUMBER,
-        "-B": NUMBER,
-        "-C": NUMBER,
-        "multiline": SWITCH,
-        "head_limit": NUMBER | {"default": 250},
-    },
+    keys={"ignore_case": "-i", "numbers": "-n", "after": "-A", "before": "-B", "around": "-C"},
     kind="search",
     title="Search {pattern}",
     preview=preview_in("grep"),
@@ -247,7 +191,7 @@ async def grep(
     path: str = "",
     glob: str = "",
     type: str = "",  # noqa: A002
-    output_mode: Literal["content", "files_with_matches", "count"] = "files_with_matches",
+    output_mode: Mode = "files_with_matches",
     ignore_case: bool = False,
     numbers: bool = True,
     after: int = 0,
@@ -274,19 +218,8 @@ async def grep(
     return await run(ctx, search, max(head_limit, 0))
 
 
-@declared(
-    name="LS",
-    arguments={"path": TEXT, "ignore": {"type": "array", "items": TEXT}},
-    kind="read",
-    title="List {path}",
-    preview=preview_in("ls"),
-    check=wrong_path,
-)
-async def ls(
-    ctx: ToolEnvironment,
-    path: str = "",
-    ignore: Sequence[str] = (),
-) -> ToolResult:
+@declared(name="LS", kind="read", title="List {path}", preview=preview_in("ls"), check=wrong_path)
+async def ls(ctx: ToolEnvironment, path: str = "", ignore: Sequence[str] = ()) -> ToolResult:
     """List a directory."""
     from crow.tools.ls import run
 

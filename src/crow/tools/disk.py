@@ -7,12 +7,13 @@ import errno
 import os
 import stat
 from collections.abc import Generator
+from functools import partial
 from pathlib import Path
 
+from crow.project.held_folders import held_folder, replace_in
 from crow.tools.errors import ToolError
 
 LARGEST = 16 * 1024 * 1024
-_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _IN_PLACE = {errno.EACCES, errno.EPERM, errno.EBUSY, errno.EXDEV, errno.EROFS}
 
 Version = tuple[int, int, int, int]
@@ -25,40 +26,11 @@ def version_of(status: os.stat_result) -> Version:
 
 
 @contextlib.contextmanager
-def folder(path: str, *, make: bool = False) -> Generator[int]:
-    """A descriptor of a folder, reached step by step without following any link.
-
-    ``path`` is a real path: a step that is a link by now raises ``OSError``. ``make`` creates
-    what is missing.
-    """
-    descriptor = os.open("/", _FOLDER)
-    try:
-        for step in Path(path).parts[1:]:
-            below = _enter(step, descriptor, make=make)
-            os.close(descriptor)
-            descriptor = below
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def _enter(step: str, descriptor: int, *, make: bool) -> int:
-    try:
-        return os.open(step, _FOLDER, dir_fd=descriptor)
-    except FileNotFoundError:
-        if not make:
-            raise
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(step, dir_fd=descriptor)
-    return os.open(step, _FOLDER, dir_fd=descriptor)
-
-
-@contextlib.contextmanager
 def opened(real: str) -> Generator[tuple[int, os.stat_result]]:
     """A regular file, open for reading. Raises ``OSError``, or `ToolError` for anything else."""
     path = Path(real)
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    with folder(str(path.parent)) as parent:
+    with held_folder(str(path.parent)) as parent:
         descriptor = _open(path.name or ".", flags, parent, real)
     try:
         status = os.fstat(descriptor)
@@ -85,21 +57,21 @@ def irregular(path: str) -> str:
     return f"{path} is no regular file (a device, a pipe or a socket)."
 
 
-def read_whole(real: str, most: int = LARGEST) -> tuple[bytes, os.stat_result] | None:
+def read_whole(real: str) -> tuple[bytes, os.stat_result] | None:
     """The bytes of a file, and its status; None where there is none.
 
-    Raises ``OSError``, or `ToolError` where it is no regular file or larger than ``most``; files
+    Raises ``OSError``, or `ToolError` where it is no regular file or larger than `LARGEST`; files
     that the system makes up, such as those in ``/proc``, do not say how large they are.
     """
     try:
         with opened(real) as (descriptor, status):
-            if status.st_size > most:
+            if status.st_size > LARGEST:
                 raise ToolError(_too_large(real, status.st_size))
             with os.fdopen(os.dup(descriptor), "rb") as file:
-                data = file.read(most + 1) or b""
+                data = file.read(LARGEST + 1) or b""
     except FileNotFoundError:
         return None
-    if len(data) > most:
+    if len(data) > LARGEST:
         raise ToolError(_too_large(real, len(data)))
     return data, status
 
@@ -136,12 +108,14 @@ def replace_file(real: str, data: bytes, before: os.stat_result | None) -> None:
     `ToolError` where it has changed since. Raises ``OSError``. Folders are made.
     """
     path = Path(real)
-    with folder(str(path.parent), make=before is None) as parent:
+    with held_folder(str(path.parent), make=before is None) as parent:
         _demand_unchanged(path.name, parent, before, real)
         if before is not None and not os.access(path.name, os.W_OK, dir_fd=parent):
             raise PermissionError(errno.EACCES, "it is read-only")
         try:
-            _write_beside(path.name, parent, data, before, real)
+            keep = partial(_keep_owner_and_mode, before=before)
+            check = partial(_demand_unchanged, path.name, parent, before, real)
+            replace_in(parent, path.name, data, 0o666, keep, check)
         except OSError as error:
             if before is None or error.errno not in _IN_PLACE:
                 raise
@@ -159,28 +133,9 @@ def _demand_unchanged(name: str, parent: int, before: os.stat_result | None, rea
         raise ToolError(f"{real} was changed meanwhile. Nothing was written: read it again.")
 
 
-def _write_beside(
-    name: str, parent: int, data: bytes, before: os.stat_result | None, real: str
-) -> None:
-    temporary = f".{name[:100]}.{os.urandom(6).hex()}.tmp"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(temporary, flags, 0o666, dir_fd=parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            if before is not None:
-                _keep_owner_and_mode(file.fileno(), before)
-            file.flush()
-            os.fsync(file.fileno())
-        _demand_unchanged(name, parent, before, real)
-        os.replace(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary, dir_fd=parent)
-        raise
-
-
-def _keep_owner_and_mode(descriptor: int, before: os.stat_result) -> None:
+def _keep_owner_and_mode(descriptor: int, before: os.stat_result | None) -> None:
+    if before is None:
+        return
     mine = os.fstat(descriptor)
     if (mine.st_uid, mine.st_gid) != (before.st_uid, before.st_gid):
         with contextlib.suppress(OSError):

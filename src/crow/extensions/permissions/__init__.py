@@ -9,42 +9,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from crow.extensions.permissions.check import check_case, check_lines, parse_call
-    from crow.extensions.permissions.decision import Decision
-    from crow.extensions.permissions.hook import PermissionsHook
-    from crow.extensions.permissions.paths.disk import Disk, LocalDisk
-    from crow.extensions.permissions.permissions import Permissions
-    from crow.extensions.permissions.settings import MODES, Limits, Mode, RuleText
+    from crow.extensions.permissions.check import check_case as check_case
+    from crow.extensions.permissions.check import check_lines as check_lines
+    from crow.extensions.permissions.check import parse_call as parse_call
+    from crow.extensions.permissions.decision import Decision as Decision
+    from crow.extensions.permissions.hook import PermissionsHook as PermissionsHook
+    from crow.extensions.permissions.paths.disk import Disk as Disk
+    from crow.extensions.permissions.paths.disk import LocalDisk as LocalDisk
+    from crow.extensions.permissions.permissions import Permissions as Permissions
+    from crow.extensions.permissions.settings import MODES as MODES
+    from crow.extensions.permissions.settings import Limits as Limits
+    from crow.extensions.permissions.settings import Mode as Mode
+    from crow.extensions.permissions.settings import RuleText as RuleText
 
-__all__ = [
-    "MODES",
-    "Decision",
-    "Disk",
-    "Limits",
-    "LocalDisk",
-    "Mode",
-    "Permissions",
-    "PermissionsHook",
-    "RuleText",
-    "check_case",
-    "check_lines",
-    "parse_call",
-]
-
-_HOMES = {
-    "MODES": "settings",
-    "Decision": "decision",
-    "Disk": "paths.disk",
-    "Limits": "settings",
-    "LocalDisk": "paths.disk",
-    "Mode": "settings",
-    "Permissions": "permissions",
-    "PermissionsHook": "hook",
-    "RuleText": "settings",
-    "check_case": "check",
-    "check_lines": "check",
-    "parse_call": "check",
+_ROOMS = {
+    "check": "check_case check_lines parse_call",
+    "decision": "Decision",
+    "hook": "PermissionsHook",
+    "paths.disk": "Disk LocalDisk",
+    "permissions": "Permissions",
+    "settings": "MODES Limits Mode RuleText",
 }
+_HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()}
+
+__all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

@@ -13,6 +13,7 @@ from crow.extensions.rewind.path_state import Keeping, PathState, Stamp, look, s
 from crow.extensions.rewind.plan import ELSEWHERE, Plan, Step
 from crow.extensions.rewind.shared_store import Kept
 from crow.extensions.rewind.store import Change
+from crow.project import held_folder, put_in, replace_in
 
 FOLDER = "folder"
 
@@ -88,99 +89,45 @@ def _bring_back(store: Kept, step: Step, keeping: Keeping) -> None:
 
 
 @contextmanager
-def _folder_of(path: str, *, makes: bool) -> Generator[tuple[int | None, str]]:
-    """The folder of a path, held open, and the name in it: no link that is put there counts.
+def _folder_of(path: str, *, makes: bool) -> Generator[tuple[int, str]]:
+    """The folder of a path, held open, and the name in it.
 
-    None and the path where the system has no such calls. Raises ``OSError`` where a link is on the
-    way. ``makes`` folders that are not there.
+    Raises ``OSError`` where a link is on the way. ``makes`` folders that are not there.
     """
     above, name = os.path.split(path)
-    if os.open not in os.supports_dir_fd:
-        if os.path.realpath(above) != above:
-            raise OSError(ELSEWHERE)
-        yield None, path
-        return
     with ExitStack() as stack:
-        folder = _entered(stack, os.sep, None)
-        for each in filter(None, above.split(os.sep)):  # noqa: PTH206
-            if makes:
-                with suppress(FileExistsError):
-                    os.mkdir(each, dir_fd=folder)
-            try:
-                folder = _entered(stack, each, folder)
-            except NotADirectoryError as error:
-                raise OSError(ELSEWHERE) from error
+        try:
+            folder = stack.enter_context(held_folder(above, make=makes))
+        except NotADirectoryError as error:
+            raise OSError(ELSEWHERE) from error
         yield folder, name
 
 
-def _entered(stack: ExitStack, name: str, above: int | None) -> int:
-    """A folder that is opened, until the end."""
-    flags = os.O_DIRECTORY | os.O_NOFOLLOW | getattr(os, "O_PATH", os.O_RDONLY)
-    folder = os.open(name, flags, dir_fd=above)
-    stack.callback(os.close, folder)
-    return folder
-
-
-def _stamp(name: str, folder: int | None) -> Stamp | None:
+def _stamp(name: str, folder: int) -> Stamp | None:
     try:
         return stamp(os.stat(name, dir_fd=folder, follow_symlinks=False))
     except FileNotFoundError:
         return None
 
 
-def _make(name: str, then: PathState, data: bytes, folder: int | None) -> None:
+def _make(name: str, then: PathState, data: bytes, folder: int) -> None:
     match then.kind:
         case "folder":
             with suppress(FileExistsError):
                 os.mkdir(name, dir_fd=folder)
             _change_mode(name, then.mode, folder)
         case "file":
-            _replace(name, then, data, folder)
+            replace_in(folder, name, data, 0o600, lambda file: os.fchmod(file, then.mode))
         case "link":
-            fresh = _beside(name)
-            os.symlink(then.mark, fresh, dir_fd=folder)
-            _put(fresh, name, folder)
+            with put_in(folder, name) as fresh:
+                os.symlink(then.mark, fresh, dir_fd=folder)
         case _:
             pass
 
 
-def _change_mode(name: str, mode: int, folder: int | None) -> None:
-    if folder is None:
-        os.chmod(name, mode)  # noqa: PTH101
-        return
+def _change_mode(name: str, mode: int, folder: int) -> None:
     made = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
     try:
         os.fchmod(made, mode)
     finally:
         os.close(made)
-
-
-def _replace(name: str, then: PathState, data: bytes, folder: int | None) -> None:
-    """Put a file in its place: written beside it, down to the disk, then renamed."""
-    fresh = _beside(name)
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=folder)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fchmod(file.fileno(), then.mode)
-            os.fsync(file.fileno())
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(fresh, dir_fd=folder)
-        raise
-    _put(fresh, name, folder)
-
-
-def _put(fresh: str, name: str, folder: int | None) -> None:
-    try:
-        os.replace(fresh, name, src_dir_fd=folder, dst_dir_fd=folder)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(fresh, dir_fd=folder)
-        raise
-
-
-def _beside(name: str) -> str:
-    folder = os.path.dirname(name)  # noqa: PTH120
-    return os.path.join(folder, f".crow-{uuid.uuid4().hex[:12]}.tmp")  # noqa: PTH118

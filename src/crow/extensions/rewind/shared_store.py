@@ -10,8 +10,9 @@ import json
 import logging
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TypeAlias
 
 from crow.errors import SessionError
 from crow.extensions.rewind.path_state import PathState, Stamp
@@ -23,26 +24,6 @@ logger = logging.getLogger("crow.rewind")
 OWNER = "rewind"
 LOOK = 60.0
 """Seconds between two looks at how much is kept."""
-
-
-class Kept(Protocol):
-    """A store of contents and changes: a `Store`, alone or with what machines share."""
-
-    @property
-    def is_full(self) -> bool: ...
-    def read(self, mark: str) -> bytes | None: ...
-    def has(self, mark: str) -> bool: ...
-    def keep(
-        self, contents: Mapping[str, bytes], stamps: Mapping[str, tuple[Stamp, str]]
-    ) -> None: ...
-    def known_below(self, root: str) -> dict[str, tuple[Stamp, str]]: ...
-    def begin(self, session: str, at: float, paths: Mapping[str, PathState]) -> list[int]: ...
-    def end(self, pending: Iterable[int], changes: Iterable[Change]) -> None: ...
-    def changes(self, sessions: Sequence[str], since: float) -> list[Change]: ...
-    def pending(
-        self, sessions: Sequence[str], since: float
-    ) -> list[tuple[float, str, PathState]]: ...
-    def drop(self, session: str, rewind: str, path: str) -> None: ...
 
 
 class StoreQuota:
@@ -90,12 +71,14 @@ class SharedStore:
 
         data = self._local.read(mark)
         if data is None:
-            data = self._asked_content(mark)
+            with _reached():
+                data = self._shared.content(mark)
         return data if data is not None and hashlib.sha256(data).hexdigest() == mark else None
 
     def has(self, mark: str) -> bool:
         """True where a content is kept, here or there."""
-        return self._local.has(mark) or self._is_there(mark)
+        with _reached():
+            return self._local.has(mark) or self._shared.has(mark)
 
     def keep(self, contents: Mapping[str, bytes], stamps: Mapping[str, tuple[Stamp, str]]) -> None:
         """Keep contents here."""
@@ -122,10 +105,8 @@ class SharedStore:
 
     def changes(self, sessions: Sequence[str], since: float) -> list[Change]:
         """What some sessions changed since a time, in order, wherever they did."""
-        try:
+        with _reached():
             there = self._shared.of(OWNER, sessions, since)
-        except SessionError as error:
-            raise OSError(str(error)) from error
         shared, own = [*map(self._change, there)], self._local.changes(sessions, since)
         return sorted([*shared, *own], key=lambda each: each.at) if own else shared
 
@@ -136,12 +117,10 @@ class SharedStore:
     def drop(self, session: str, rewind: str, path: str) -> None:
         """Forget a step of a rewind that was not done."""
         self._local.drop(session, rewind, path)
-        try:
+        with _reached():
             found = map(self._change, self._shared.of(OWNER, [session], 0.0))
             ids = [each.id for each in found if (each.rewind, each.path) == (rewind, path)]
             self._shared.remove(OWNER, ids)
-        except SessionError as error:
-            raise OSError(str(error)) from error
 
     def _bring(self, changes: Sequence[Change]) -> None:
         """Bring changes there; once more with all contents, where others took some away."""
@@ -162,18 +141,6 @@ class SharedStore:
         self._shared.add(OWNER, [self._record(each, there) for each in changes], contents)
         self._room.known |= contents.keys() | old
 
-    def _is_there(self, mark: str) -> bool:
-        try:
-            return self._shared.has(mark)
-        except SessionError as error:
-            raise OSError(str(error)) from error
-
-    def _asked_content(self, mark: str) -> bytes | None:
-        try:
-            return self._shared.content(mark)
-        except SessionError as error:
-            raise OSError(str(error)) from error
-
     def _record(self, change: Change, there: set[str]) -> Attachment:
         data = {
             "path": change.path,
@@ -190,6 +157,19 @@ class SharedStore:
         before, after = PathState.of_text(data["before"]), PathState.of_text(data["after"])
         path = here(data["path"], data["folder"], self._folder)
         return Change(record.session, record.at, path, before, after, data["rewind"], record.id)
+
+
+Kept: TypeAlias = Store | SharedStore
+"""A store of contents and changes: this machine's, alone or with what machines share."""
+
+
+@contextmanager
+def _reached() -> Generator[None]:
+    """Raise ``OSError`` where the shared store cannot be had."""
+    try:
+        yield
+    except SessionError as error:
+        raise OSError(str(error)) from error
 
 
 def _marks(change: Change) -> list[str]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from crow.dataclasses import frozen
+from crow.project import write_atomically
 
 _TRUSTED = ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin")
 _SWITCHES = (
@@ -37,15 +39,9 @@ def remembered() -> Known | None:
 
 def remember(name: str, about: str) -> None:
     """Keep what was found; a machine without a sandbox is asked anew each time."""
-    path = _file()
     told = json.dumps({"for": _machine(), "name": name, "about": about})
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        draft = path.with_name(f"{path.name}.{os.getpid()}")
-        draft.write_text(told)
-        draft.replace(path)
-    except OSError:
-        return  # it is found again
+    with suppress(OSError):  # it is found again
+        write_atomically(_file(), told, private=True)
 
 
 def bwrap() -> str | None:

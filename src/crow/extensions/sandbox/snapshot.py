@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 from typing import TypeAlias
 
 from crow.extensions.sandbox.mounts import is_below, real
-from crow.project import state_directory
+from crow.project import held_folder, state_directory
 
 _MONTH = 30 * 24 * 3600.0  # seconds
 _ENTRIES = 300
@@ -106,25 +106,9 @@ def take_away(path: str, tops: Iterable[str]) -> str:
     folder = real(folder)
     if not is_below(folder, tops):
         return ""
-    with contextlib.suppress(OSError):
-        number = open_folder(folder)
-        try:
-            return _move(number, name, folder)
-        finally:
-            os.close(number)
+    with contextlib.suppress(OSError), held_folder(folder) as number:
+        return _move(number, name, folder)
     return ""
-
-
-def open_folder(path: str) -> int:
-    """Open a real path; raises ``OSError`` where any part of it has become a link."""
-    at = os.open("/", _FOLDER)
-    for name in PurePath(path).parts[1:]:
-        try:
-            inner = os.open(name, _FOLDER, dir_fd=at)
-        finally:
-            os.close(at)
-        at = inner
-    return at
 
 
 def _move(folder: int, name: str, path: str) -> str:

@@ -8,14 +8,14 @@ from typing import Any, Unpack
 from crow.core.errors import ModelError
 from crow.core.messages import ImagePart, Message
 from crow.core.ports.llm import Request
-from crow.llm.chat.params import taken, tools_for
-from crow.llm.chat.refusals import KNOWN_IN_ADVANCE, NO_TOOLS, milder
+from crow.llm.chat.params import KNOWN_IN_ADVANCE, NO_TOOLS, REFUSALS, taken, tools_for
 from crow.llm.chat.reply import ChatReply
 from crow.llm.chat.serialization import following, write
 from crow.llm.http import HttpModel, Options
 from crow.llm.http.assembly import Assembly
 from crow.llm.http.encoding import CACHE_BYTES, Encoder, Piece, encode_clean, ids_in
-from crow.llm.http.request_format import RequestFormat, said_in
+from crow.llm.http.request_format import RequestFormat, without_refused
+from crow.llm.http.wire import Wire
 from crow.llm.models import UNKNOWN, ModelInfo
 
 PATH = "/chat/completions"
@@ -38,7 +38,7 @@ def ChatCompletions(  # noqa: N802 - who makes one makes a model
     ``echo_reasoning`` sends other models' reasoning, too, and an empty one where there was none,
     which some endpoints need and others refuse. ``images_in_results`` is for endpoints that take
     images in a tool's result, and want no message of the user's behind it. An endpoint that
-    refuses an image, such fields or what is in `crow.llm.chat.refusals` is asked again in another
+    refuses an image, such fields or what is in `crow.llm.chat.params` is asked again in another
     form, and from then on; what ``info`` knows to be refused is not even sent the first time.
     ``cache_key`` names the body's field that gets the session's id, for endpoints that route by
     it.
@@ -53,7 +53,7 @@ def ChatCompletions(  # noqa: N802 - who makes one makes a model
     return HttpModel(wire, model, base_url, api_key, form=form, **options)
 
 
-class ChatWire:
+class ChatWire(Wire):
     """Chat completions as a `Wire`; about ``limit`` bytes of what was encoded are remembered.
 
     ``info`` says how the model is told to think, and whether its prefixes are marked for a cache.
@@ -75,14 +75,6 @@ class ChatWire:
     def path(self, model: str) -> str:
         """What stands behind the base URL."""
         return PATH
-
-    def key_headers(self, key: str) -> Mapping[str, str]:
-        """The key as a bearer's."""
-        return {"authorization": f"Bearer {key}"}
-
-    def headers(self, request: Request, form: RequestFormat) -> Mapping[str, str]:
-        """None beside what every request has."""
-        return {}
 
     def body(
         self, request: Request, model: str, params: Mapping[str, Any], form: RequestFormat
@@ -108,7 +100,7 @@ class ChatWire:
 
     def milder(self, form: RequestFormat, error: ModelError) -> RequestFormat | None:
         """The form without what an endpoint has just refused of options and thoughts."""
-        return milder(form, said_in(error))
+        return without_refused(form, error, REFUSALS)
 
     def _join(
         self, messages: Sequence[Message], pieces: Sequence[Piece], *, is_plain: bool

@@ -12,6 +12,7 @@ from crow.llm.http.assembly import Assembly
 from crow.llm.http.faults import error_of_event
 from crow.llm.http.text import is_array, is_object
 from crow.llm.http.toolcalls import CUT_OFF
+from crow.llm.http.wire import WireReply
 
 FINISHES: dict[str, FinishReason] = {
     "tool_calls": "tool_calls",
@@ -26,7 +27,7 @@ FINISHES: dict[str, FinishReason] = {
 }
 
 
-class ChatReply:
+class ChatReply(WireReply):
     """One attempt at an answer: takes events, gives deltas, and at the end a `Completion`.
 
     What goes beyond the assembly's cap is cut off as if the model had reached its limit.
@@ -76,10 +77,6 @@ class ChatReply:
         if not self._model and isinstance(model := event.get("model"), str):
             self._model = model
 
-    def end(self, deltas: list[Delta]) -> None:
-        """Show what was held back."""
-        self.said.end(deltas)
-
     def completion(self) -> Completion:
         """The whole answer; its calls are marked where it was cut off.
 
@@ -109,11 +106,6 @@ class ChatReply:
         from crow.llm.http.usage import usage_of
 
         return usage_of(self._given_usage)
-
-    @property
-    def said_nothing(self) -> bool:
-        """True where neither text nor calls nor a reason to end came."""
-        return self.said.is_empty and not self.finished
 
     def _take_choice(self, choices: Any, deltas: list[Delta]) -> None:
         choice = choices[0] if len(choices) == 1 else _first_choice(choices)

@@ -7,8 +7,8 @@ from hashlib import sha256
 from typing import Any, cast
 
 from crow.core.messages import ImagePart, Message, TextPart
+from crow.llm.chat.params import DEVELOPER, NULL, UNSIGNED_CALLS
 from crow.llm.chat.reasoning_fields import NAMES, TEXTS
-from crow.llm.chat.refusals import DEVELOPER, NULL, UNSIGNED_CALLS
 from crow.llm.http.request_format import MOVED, SHOWN, RequestFormat
 from crow.llm.http.toolcalls import EXTRA
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Unpack
 from urllib.parse import urlsplit
 
@@ -19,7 +17,8 @@ from crow.llm.gemini.traits import OF_SIGNATURES, REFUSALS, SYSTEM, UNSIGNED, si
 from crow.llm.http import HttpModel, Options
 from crow.llm.http.assembly import Assembly
 from crow.llm.http.encoding import Encoder, encode_clean
-from crow.llm.http.request_format import RequestFormat, said_in
+from crow.llm.http.request_format import RequestFormat, without_refused
+from crow.llm.http.wire import Wire
 from crow.llm.models import UNKNOWN as NOTHING_KNOWN
 from crow.llm.models import ModelInfo, model_info
 
@@ -54,7 +53,7 @@ def Gemini(  # noqa: N802 - who makes one makes a model
     return HttpModel(wire, model, base_url, api_key, **options)
 
 
-class GeminiWire:
+class GeminiWire(Wire):
     """generateContent as a `Wire`.
 
     ``info`` is what is known of the model, ``limit`` the most tokens of an answer.
@@ -82,11 +81,7 @@ class GeminiWire:
 
     def key_headers(self, key: str) -> Mapping[str, str]:
         """The key as Google takes it."""
-        return {"authorization": f"Bearer {key}"} if self._bearer else {"x-goog-api-key": key}
-
-    def headers(self, request: Request, form: RequestFormat) -> Mapping[str, str]:
-        """None beside what every request has."""
-        return {}
+        return super().key_headers(key) if self._bearer else {"x-goog-api-key": key}
 
     def body(
         self, request: Request, model: str, params: Mapping[str, Any], form: RequestFormat
@@ -112,14 +107,8 @@ class GeminiWire:
 
     def milder(self, form: RequestFormat, error: ModelError) -> RequestFormat | None:
         """The form without what the endpoint has just refused of thoughts and options."""
-        said = said_in(error)
-        if re.search(OF_SIGNATURES, said):
-            if not signs(form):
-                return replace(form, without=form.without | {UNSIGNED})
-            return replace(form, doubts=True) if form.thoughts else None
-        refused = (what for words, what in REFUSALS if re.search(words, said))
-        new = next((each for each in refused if each not in form.without), None)
-        return replace(form, without=form.without | {new}) if new else None
+        unsigned = [] if signs(form) else [(OF_SIGNATURES, UNSIGNED)]
+        return without_refused(form, error, (*unsigned, *REFUSALS))
 
     def reply(self, said: Assembly, form: RequestFormat) -> GeminiReply:
         """A new attempt at an answer."""

@@ -16,6 +16,7 @@ from crow.llm.http.retry import BotchedError
 from crow.llm.http.stream import snippet
 from crow.llm.http.text import is_array, is_object
 from crow.llm.http.toolcalls import CUT_OFF
+from crow.llm.http.wire import WireReply
 
 BLOCKED = frozenset(
     {
@@ -47,7 +48,7 @@ PROMPT_BLOCKED = "[The prompt was blocked: {}]"
 ANSWER_BLOCKED = "[The answer was blocked: {}]"
 
 
-class GeminiReply:
+class GeminiReply(WireReply):
     """One attempt at an answer; see `crow.llm.http.wire.WireReply`.
 
     Nothing marks the end of a stream: it is whole where the body ends after a reason to finish.
@@ -73,11 +74,6 @@ class GeminiReply:
         return bool(self._finish)
 
     @property
-    def said_nothing(self) -> bool:
-        """True where neither text nor calls nor a reason to finish came."""
-        return self.said.is_empty and not self.finished
-
-    @property
     def usage(self) -> Usage | None:
         """The tokens, where the endpoint told."""
         return usage_of(self._usage)
@@ -94,10 +90,6 @@ class GeminiReply:
             raise error
         if not self._model:
             self._model = str(event.get("modelVersion") or "")
-
-    def end(self, deltas: list[Delta]) -> None:
-        """Show what was held back."""
-        self.said.end(deltas)
 
     def completion(self) -> Completion:
         """The whole answer; its calls are marked where it was cut off."""

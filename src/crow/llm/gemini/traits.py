@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from crow.llm.http.request_format import RequestFormat
+from crow.llm.http.request_format import Refusal, RequestFormat
 
 UNSIGNED = "unsigned calls"
 IDS = "ids of calls"
@@ -12,16 +12,17 @@ EFFORT = "effort"
 THINKING = "thinking"
 SYSTEM = "system"
 RESULT_IMAGES = "images in results"
+OF_SIGNATURES = r"thought.?signature"
 
-REFUSALS = (
+REFUSALS: tuple[Refusal, ...] = (
+    (OF_SIGNATURES, {"doubts": True}),
     (r'Unknown name \\?"id\\?"', IDS),
-    (r"(?i)thinking.?(?:level|budget)|budget.{0,30}thinking", EFFORT),
-    (r"(?i)thinking.?config|include.?thoughts|thinking is not (?:enabled|supported)", THINKING),
-    (r"(?i)(?:developer|system).?instruction is not (?:enabled|supported)", SYSTEM),
-    (r'(?i)multimodal function response|Unknown name \\?"parts\\?"', RESULT_IMAGES),
+    (r"thinking.?(?:level|budget)|budget.{0,30}thinking", EFFORT),
+    (r"thinking.?config|include.?thoughts|thinking is not (?:enabled|supported)", THINKING),
+    (r"(?:developer|system).?instruction is not (?:enabled|supported)", SYSTEM),
+    (r'multimodal function response|Unknown name \\?"parts\\?"', RESULT_IMAGES),
 )
 """What an endpoint says where it refuses something, and what is left out from then on."""
-OF_SIGNATURES = r"(?i)thought.?signature"
 NEWEST = 99.0
 
 

@@ -7,11 +7,11 @@ thoughts) goes back to nobody else, and an image is a line of text for a model t
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import aclosing
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from crow.core.errors import ModelError
 from crow.core.events import Retrying
@@ -125,6 +125,26 @@ def key_of(message: Message) -> int:
 def said_in(error: ModelError) -> str:
     """All that an endpoint said where it refused."""
     return getattr(error, "body", "") or str(error)
+
+
+Refusal: TypeAlias = "tuple[str, str | Mapping[str, Any]]"
+"""What an endpoint says, and the word for what is left out then, or what fields become."""
+
+
+def without_refused(
+    form: RequestFormat, error: ModelError, known: Iterable[Refusal]
+) -> RequestFormat | None:
+    """The form without what an endpoint has just refused, by the first row that is new.
+
+    None where that cannot be told. Thoughts that are not sent cannot be doubted.
+    """
+    said = said_in(error)
+    for pattern, change in known:
+        word = isinstance(change, str)
+        less = replace(form, **({"without": form.without | {change}} if word else change))
+        if less != form and re.search(pattern, said, re.IGNORECASE):
+            return less if form.thoughts or not less.doubts else None
+    return None
 
 
 def images_in(messages: Sequence[Message]) -> set[int]:

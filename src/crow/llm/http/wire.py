@@ -27,8 +27,11 @@ class WireReply(Protocol):
 
     @property
     def finished(self) -> bool: ...
+
     @property
-    def said_nothing(self) -> bool: ...
+    def said_nothing(self) -> bool:
+        """True where neither text nor calls nor a reason to end came."""
+        return self.said.is_empty and not self.finished
 
     def take(self, event: dict[str, Any], deltas: list[Delta]) -> None:
         """Add one event; what it shows goes to ``deltas``. Raises `ModelError` for an error."""
@@ -36,7 +39,7 @@ class WireReply(Protocol):
 
     def end(self, deltas: list[Delta]) -> None:
         """Show what was held back."""
-        ...
+        self.said.end(deltas)
 
     def completion(self) -> Completion:
         """The whole answer; its calls are marked where it was cut off."""
@@ -58,12 +61,12 @@ class Wire(Protocol):
         ...
 
     def key_headers(self, key: str) -> Mapping[str, str]:
-        """The headers, in lower case, that carry a key."""
-        ...
+        """The headers, in lower case, that carry a key: as a bearer's."""
+        return {"authorization": f"Bearer {key}"}
 
     def headers(self, request: Request, form: RequestFormat) -> Mapping[str, str]:
         """Headers of one request alone."""
-        ...
+        return {}
 
     def body(
         self, request: Request, model: str, params: Mapping[str, Any], form: RequestFormat

@@ -10,10 +10,11 @@ from crow.core.messages import Message
 from crow.core.ports.llm import Request
 from crow.llm.http.assembly import Assembly
 from crow.llm.http.encoding import Encoder, Piece, encode_clean
-from crow.llm.http.request_format import RequestFormat, said_in
+from crow.llm.http.request_format import RequestFormat, without_refused
+from crow.llm.http.wire import Wire
 from crow.llm.messages.conversation import encode, items_of, mark_last, marked, system_of
 from crow.llm.messages.parameters import output_limit, parameters
-from crow.llm.messages.refusals import BOUND, CACHE, LATE_SYSTEM, without_refused
+from crow.llm.messages.refusals import BOUND, CACHE, LATE_SYSTEM, REFUSALS
 from crow.llm.messages.reply import MessagesReply
 from crow.llm.messages.serialization import WIRE, Turn, write
 from crow.llm.messages.tools import tools_of
@@ -29,7 +30,7 @@ BYTES = 2
 """No token is shorter, on average: less than so many bytes a token cannot reach a minimum."""
 
 
-class MessagesWire:
+class MessagesWire(Wire):
     """Anthropic's Messages as a `Wire`; see `AnthropicMessages`."""
 
     name = "AnthropicMessages"
@@ -60,7 +61,7 @@ class MessagesWire:
 
     def key_headers(self, key: str) -> Mapping[str, str]:
         """The key as one of Anthropic's, or as a bearer's."""
-        return {"authorization": f"Bearer {key}"} if self._bearer else {"x-api-key": key}
+        return super().key_headers(key) if self._bearer else {"x-api-key": key}
 
     def headers(self, request: Request, form: RequestFormat) -> Mapping[str, str]:
         """The protocol's version, and the betas that the request needs."""
@@ -115,7 +116,7 @@ class MessagesWire:
 
     def milder(self, form: RequestFormat, error: ModelError) -> RequestFormat | None:
         """The form without what an endpoint has just refused."""
-        return without_refused(form, said_in(error))
+        return without_refused(form, error, REFUSALS)
 
     def reply(self, said: Assembly, form: RequestFormat) -> MessagesReply:
         """A new attempt at an answer."""

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Literal, Unpack
 
 from crow.core.errors import ModelError
@@ -14,7 +12,8 @@ from crow.core.ports.llm import Request
 from crow.llm.http import HttpModel, Options
 from crow.llm.http.assembly import Assembly
 from crow.llm.http.encoding import Encoder, Piece, encode_clean
-from crow.llm.http.request_format import RequestFormat, said_in
+from crow.llm.http.request_format import Refusal, RequestFormat, without_refused
+from crow.llm.http.wire import Wire
 from crow.llm.models import UNKNOWN, ModelInfo
 from crow.llm.responses.items import WIRE
 from crow.llm.responses.params import REASONING, in_words_of_responses, tools_of
@@ -27,23 +26,21 @@ LONGEST_KEY = 64
 ENCRYPTED = "reasoning.encrypted_content"
 UNTAKEN = "unsupported|not supported|unknown|unrecogni[sz]ed|not permitted|not allowed|verified"
 SUMMARY = "reasoning[. ]summar"
-OF_THESE = (
-    r"(?i)invalid_encrypted_content|encrypted content.{0,200}could not be|without its required"
-)
+OF_THESE = r"invalid_encrypted_content|encrypted content.{0,200}could not be|without its required"
 """What is said of thoughts in the request, and not of thoughts as such."""
-OF_THOUGHTS = r"(?i)encrypted.content|items are not persisted"
-REFUSALS = (
+REFUSALS: tuple[Refusal, ...] = (
+    (OF_THESE, {"doubts": True}),
+    (r"encrypted.content|items are not persisted", {"thoughts": False}),
     (
-        REASONING,
         (
-            rf"(?i)(?:{UNTAKEN}).{{0,40}}{SUMMARY}|{SUMMARY}.{{0,60}}(?:{UNTAKEN})"
+            rf"(?:{UNTAKEN}).{{0,40}}{SUMMARY}|{SUMMARY}.{{0,60}}(?:{UNTAKEN})"
             rf"|(?:{UNTAKEN})[^.]{{0,20}}'reasoning"
         ),
+        REASONING,
     ),
-    ("phase", rf"(?i)(?:{UNTAKEN})[^.]{{0,40}}\bphase\b"),
-    (CACHE_KEY, rf"(?i)(?:{UNTAKEN}).{{0,40}}{CACHE_KEY}|{CACHE_KEY}.{{0,60}}(?:{UNTAKEN})"),
+    (rf"(?:{UNTAKEN})[^.]{{0,40}}\bphase\b", "phase"),
+    (rf"(?:{UNTAKEN}).{{0,40}}{CACHE_KEY}|{CACHE_KEY}.{{0,60}}(?:{UNTAKEN})", CACHE_KEY),
 )
-"""What can be left out of a request, and how an endpoint says that it does not take it."""
 
 Role = Literal["developer", "system"]
 
@@ -78,7 +75,7 @@ def Responses(  # noqa: N802 - who makes one makes a model
     return HttpModel(wire, model, base_url, api_key, form=form, **options)
 
 
-class ResponsesWire:
+class ResponsesWire(Wire):
     """Responses as a `Wire`."""
 
     name = "Responses"
@@ -99,14 +96,6 @@ class ResponsesWire:
         """What stands behind the base URL."""
         return PATH
 
-    def key_headers(self, key: str) -> Mapping[str, str]:
-        """The key as a bearer's."""
-        return {"authorization": f"Bearer {key}"}
-
-    def headers(self, request: Request, form: RequestFormat) -> Mapping[str, str]:
-        """None beside what every request has."""
-        return {}
-
     def body(
         self, request: Request, model: str, params: Mapping[str, Any], form: RequestFormat
     ) -> bytes:
@@ -125,15 +114,7 @@ class ResponsesWire:
 
     def milder(self, form: RequestFormat, error: ModelError) -> RequestFormat | None:
         """The form without what an endpoint has just refused of `REFUSALS`."""
-        said = said_in(error)
-        if form.thoughts and re.search(OF_THESE, said):
-            return replace(form, doubts=True)
-        if form.thoughts and re.search(OF_THOUGHTS, said):
-            return replace(form, thoughts=False)
-        for name, words in REFUSALS:
-            if name not in form.without and re.search(words, said):
-                return replace(form, without=form.without | {name})
-        return None
+        return without_refused(form, error, REFUSALS)
 
     def reply(self, said: Assembly, form: RequestFormat) -> ResponsesReply:
         """A new attempt at an answer."""

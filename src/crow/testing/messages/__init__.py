@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from crow.testing.messages.endpoint import StrictMessages
 from crow.testing.messages.replies import redacted, search, thought, use
-from crow.testing.messages.rule import MessagesRule
 from crow.testing.messages.rules import RULES
 
-__all__ = ["RULES", "MessagesRule", "StrictMessages", "redacted", "search", "thought", "use"]
+__all__ = ["RULES", "StrictMessages", "redacted", "search", "thought", "use"]

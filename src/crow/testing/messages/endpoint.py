@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from crow.testing.endpoint import Endpoint, Received, Response, Step, respond
+from crow.testing.endpoint import Received, Response, Step, respond
 from crow.testing.messages.replies import (
     MessagesReply,
     Said,
@@ -15,14 +15,21 @@ from crow.testing.messages.replies import (
     streamed,
 )
 from crow.testing.messages.request import ROLES, THOUGHTS, MessagesRequest, Prefix, signed
-from crow.testing.messages.rules import broken
+from crow.testing.messages.rules import RULES
+from crow.testing.strict import Rule, StrictEndpoint
 
 LOOKBACK = 20
 """How many blocks before a mark the cache is looked through for."""
-BOUND = "The block is bound to a different conversation."
+BOUND = Rule(
+    "A05",
+    "{}: Invalid `signature` in `thinking` block. The block is bound to a different conversation.",
+    lambda _: (),
+    {},
+)
+"""What binds thoughts where the account has that."""
 
 
-class StrictMessages(Endpoint):
+class StrictMessages(StrictEndpoint):
     """``async with StrictMessages() as endpoint``; ``endpoint.say(...)`` adds a reply.
 
     A request that breaks a rule is answered as the real endpoint does, with status 400, and takes
@@ -32,10 +39,11 @@ class StrictMessages(Endpoint):
     tokens that were read from its cache in each request that was answered.
     """
 
+    _rules = RULES
+
     def __init__(self, *, enforces: bool = True) -> None:
         super().__init__()
         self.enforces = enforces
-        self.refused: list[str] = []
         self.cached: list[int] = []
         self._replies: list[MessagesReply | Response] = []
         self._cache: set[str] = set()
@@ -52,25 +60,20 @@ class StrictMessages(Endpoint):
         """Add responses as they are sent; whoever asks for them must keep the rules, too."""
         self._replies.extend(responses)
 
-    def _steps(self, received: Received) -> Response:
-        if received.path.endswith("/models"):
-            return super()._steps(received)
-        self.requests.append(received)
-        self.asked.set()
-        asked = MessagesRequest.at(received.path, received.body, received.headers)
-        if (fault := broken(asked)) is not None:
-            return self._refuse(fault[0].id, fault[1], fault[0].status, fault[0].kind)
+    def _read(self, received: Received) -> MessagesRequest:
+        return MessagesRequest.at(received.path, received.body, received.headers)
+
+    def _reply(self, asked: MessagesRequest, received: Received) -> Response:
         lost = mismatches(asked)
         bound = [each for each in lost if each["reason"] == "prefix_binding_mismatch"]
         if bound and self.enforces and not asked.drops:
-            place = bound[0]["path"]
-            return self._refuse("A05", f"{place}: Invalid `signature` in `thinking` block. {BOUND}")
+            return self._refuse(BOUND, BOUND.says.format(bound[0]["path"]))
         if not self._replies:
             return respond(418, "past the script")
         reply = self._replies.pop(0)
-        return self._answer(asked, reply, lost) if isinstance(reply, MessagesReply) else reply
+        return self._streamed(asked, reply, lost) if isinstance(reply, MessagesReply) else reply
 
-    def _answer(
+    def _streamed(
         self, asked: MessagesRequest, reply: MessagesReply, lost: list[dict[str, Any]]
     ) -> list[Step]:
         self._count += 1
@@ -79,10 +82,9 @@ class StrictMessages(Endpoint):
         why = {"stop_reason": reason_of(blocks), **reply.stop}
         return streamed(events_of(asked, blocks, why, self._usage(asked), told))
 
-    def _refuse(
-        self, rule: str, text: str, status: int = 400, kind: str = "invalid_request_error"
-    ) -> list[Step]:
-        self.refused.append(rule)
+    def _refusal(
+        self, text: str, status: int = 400, kind: str = "invalid_request_error"
+    ) -> Response:
         error = {"type": kind, "message": text}
         return respond(status, {"type": "error", "error": error, "request_id": "req_1"})
 

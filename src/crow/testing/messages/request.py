@@ -40,6 +40,11 @@ class MessagesRequest:
         return self.body.get(name) or {}
 
     @property
+    def tools(self) -> list[Block]:
+        """The tools that are offered."""
+        return self.body.get("tools") or []
+
+    @property
     def model(self) -> str:
         """The model's name."""
         return str(self.body.get("model"))
@@ -124,7 +129,7 @@ class MessagesRequest:
 
         That is ``tools``, ``top`` for what the system says in front, or a message's role.
         """
-        yield from (("tools", tool) for tool in self.body.get("tools") or ())
+        yield from (("tools", tool) for tool in self.tools)
         yield from (("top", block) for block in blocks_of(self.body.get("system") or []))
         yield from ((role, block) for role, blocks in self.messages for block in blocks)
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from crow.testing.responses.endpoint import StrictResponses, stream
 from crow.testing.responses.events import called, events, response, text_item, thought
-from crow.testing.responses.rules import RULES, ResponsesRule
+from crow.testing.responses.rules import RULES
 
 __all__ = [
     "RULES",
-    "ResponsesRule",
     "StrictResponses",
     "called",
     "events",

@@ -10,9 +10,10 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from crow.testing.endpoint import END, Endpoint, Received, Response, Step, begin, piece, respond
+from crow.testing.endpoint import END, Received, Response, Step, begin, piece, respond
 from crow.testing.responses.events import Item, events
-from crow.testing.responses.rules import RULES, Issued
+from crow.testing.responses.rules import RULES, TOO_LONG, Issued
+from crow.testing.strict import Asked, StrictEndpoint
 
 
 class ScriptedResponse(list[Step]):
@@ -23,7 +24,7 @@ class ScriptedResponse(list[Step]):
         self.items = list(items)
 
 
-class StrictResponses(Endpoint):
+class StrictResponses(StrictEndpoint):
     """``async with StrictResponses() as endpoint``; ``endpoint.reply(*items)`` adds a response.
 
     A request that breaks one of `RULES` is answered as OpenAI would, and the rule's id is added to
@@ -31,9 +32,10 @@ class StrictResponses(Endpoint):
     it, ``late_thoughts`` sends encrypted thoughts with the end of the response alone.
     """
 
+    _rules = RULES
+
     def __init__(self, *, window: int | None = None, late_thoughts: bool = False) -> None:
         super().__init__()
-        self.refused: list[str] = []
         self.window = window
         self.late_thoughts = late_thoughts
         self.issued = Issued()
@@ -50,35 +52,23 @@ class StrictResponses(Endpoint):
         told = events([], status="failed", error={"code": code, "message": message})
         self.play(stream(*told))
 
-    def _steps(self, received: Received) -> Response:
-        if received.path.endswith("/models"):
-            return super()._steps(received)
-        fault = self._fault(received)
-        if fault is not None:
-            self.requests.append(received)
-            self.asked.set()
-            return fault
-        response = super()._steps(received)
+    def _answer(self, received: Received) -> Response:
+        if self.window is not None and len(received.raw) > self.window:
+            return self._refuse(TOO_LONG, TOO_LONG.says)
+        return super()._answer(received)
+
+    def _read(self, received: Received) -> Asked:
+        return Asked(received.body, self.issued)
+
+    def _reply(self, asked: Asked, received: Received) -> Response:
+        response = super()._reply(asked, received)
         if isinstance(response, ScriptedResponse):
-            self.issued.add(response.items, received.body["model"])
+            self.issued.add(response.items, asked.body["model"])
         return response
 
-    def _fault(self, received: Received) -> Response | None:
-        if self.window is not None and len(received.raw) > self.window:
-            self.refused.append("R11")
-            said = "Your input exceeds the context window of this model."
-            return refuse(said, "context_length_exceeded", "input")
-        for rule in RULES:
-            if (subject := next(rule.breaches(received.body, self.issued), None)) is not None:
-                self.refused.append(rule.id)
-                return refuse(rule.says.format(*subject), rule.code, rule.param)
-        return None
-
-
-def refuse(message: str, code: str | None, param: str | None) -> Response:
-    """OpenAI's answer to a request that it does not take."""
-    fault = {"message": message, "type": "invalid_request_error", "param": param, "code": code}
-    return respond(400, {"error": fault})
+    def _refusal(self, text: str, code: str | None = None, param: str | None = "input") -> Response:
+        fault = {"message": text, "type": "invalid_request_error", "param": param, "code": code}
+        return respond(400, {"error": fault})
 
 
 def stream(*told: Item) -> list[Step]:

@@ -1,14 +1,14 @@
-"""The rules of OpenAI's Responses, as data: on a request and on what was answered before."""
+"""The rules of OpenAI's Responses: on a request and on what was answered before."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any
 
-from crow.core.support.frozen import frozen
 from crow.testing.responses.events import Item
+from crow.testing.strict import Asked, Breaches, Rule, Rules
 
 FIELDS = frozenset(
     """background context_management conversation include input instructions max_output_tokens
@@ -21,6 +21,15 @@ OUTPUT = ("function_call", "reasoning")
 PARTS = ("input_text", "input_image", "input_file", "input_audio")
 LONGEST = 64
 NOTHING: Item = {}
+RULES = Rules()
+"""What OpenAI refuses."""
+TOO_LONG = Rule(
+    "R11",
+    "Your input exceeds the context window of this model.",
+    lambda _: (),
+    {"code": "context_length_exceeded"},
+)
+"""What is refused by its size."""
 
 
 class Issued:
@@ -43,110 +52,87 @@ class Issued:
             last = item
 
 
-Breaches: TypeAlias = Callable[[Any, Issued], Iterator["tuple[object, ...]"]]
+@RULES.add("R00", "Unknown parameter: '{}'.", code="unknown_parameter", param=None)
+def _unknown(asked: Asked) -> Breaches:
+    return ((name,) for name in asked.body if name not in FIELDS)
 
 
-@frozen
-class ResponsesRule:
-    """A rule: ``breaches`` gives what breaks it, ``says`` is the sentence for that."""
-
-    id: str
-    breaches: Breaches
-    says: str
-    code: str | None = None
-    param: str | None = "input"
-
-
-def _unknown(body: Any, issued: Issued) -> Iterator[tuple[object, ...]]:
-    return ((name,) for name in body if name not in FIELDS)
-
-
-def _lonely_thoughts(body: Any, issued: Issued) -> Iterator[tuple[object, ...]]:
-    for item, after in pairwise([*_items(body), NOTHING]):
-        if item.get("type") == "reasoning" and not _is_output(after):
-            yield (item["id"],)
-
-
-def _thoughtless(body: Any, issued: Issued) -> Iterator[tuple[object, ...]]:
-    last: str | None = None
-    for item in _items(body):
-        wanted = issued.before.get(item.get("id", ""))
-        if wanted is not None and wanted != last:
-            yield item["id"], item["type"], wanted
-        last = item.get("id")
-
-
-def _orphans(body: Any, issued: Issued) -> Iterator[tuple[object, ...]]:
-    asked: set[str] = set()
-    for item in _items(body):
-        if item.get("type") == "function_call":
-            asked.add(item["call_id"])
-        elif item.get("type") == "function_call_output" and item["call_id"] not in asked:
-            yield (item["call_id"],)
-
-
-def _unanswered(body: Any, issued: Issued) -> Iterator[tuple[object, ...]]:
-    answered = {i["call_id"] for i in _items(body) if i.get("type") == "function_call_output"}
-    return (
-        (item["call_id"],)
-        for item in _items(body)
-        if item.get("type") == "function_call" and item["call_id"] not in answered
-    )
-
-
-def _foreign(body: Any, issued: Issued) -> Iterator[tuple[object, ...]]:
-    for item in _items(body):
-        if content := item.get("encrypted_content"):
-            known = issued.thoughts.get(item["id"]), issued.models.get(item["id"])
-            if known != (content, body["model"]):
-                yield (item["id"],)
-
-
-def _unstored(body: Any, issued: Issued) -> Iterator[tuple[object, ...]]:
-    for item in _items(body):
-        is_closed = not (item.get("encrypted_content") or item.get("content"))
-        if item.get("type") == "reasoning" and is_closed:
-            yield (item["id"],)
-
-
-def _too_long(body: Any, issued: Issued) -> Iterator[tuple[object, ...]]:
-    named = [("prompt_cache_key", body.get("prompt_cache_key") or "")]
-    for place, item in enumerate(_items(body)):
+@RULES.add(
+    "R06",
+    "Invalid '{}': string too long. Expected a string with maximum length 64, but"
+    " got a string with length {} instead.",
+    code="string_above_max_length",
+)
+def _too_long(asked: Asked) -> Breaches:
+    named = [("prompt_cache_key", asked.body.get("prompt_cache_key") or "")]
+    for place, item in enumerate(_items(asked.body)):
         named += [(f"input[{place}].{name}", item.get(name) or "") for name in ("id", "call_id")]
     return ((name, len(value)) for name, value in named if len(value) > LONGEST)
 
 
-def _ids(body: Any, issued: Issued) -> Iterator[tuple[object, ...]]:
-    for place, item in enumerate(_items(body)):
+@RULES.add(
+    "R07",
+    "Invalid 'input[{}].id': '{}'. Expected an ID that begins with 'fc'.",
+    code="invalid_value",
+)
+def _ids(asked: Asked) -> Breaches:
+    for place, item in enumerate(_items(asked.body)):
         given = item.get("id", "fc_")
         if item.get("type") == "function_call" and not given.startswith("fc_"):
             yield place, given
 
 
-def _little(body: Any, issued: Issued) -> Iterator[tuple[object, ...]]:
-    if (limit := body.get("max_output_tokens", 16)) < 16:
+@RULES.add(
+    "R07",
+    "Invalid 'max_output_tokens': integer below minimum value. Expected a value "
+    ">= 16, but got {} instead.",
+    code="integer_below_min_value",
+    param="max_output_tokens",
+)
+def _little(asked: Asked) -> Breaches:
+    if (limit := asked.body.get("max_output_tokens", 16)) < 16:
         yield (limit,)
 
 
-def _warm(body: Any, issued: Issued) -> Iterator[tuple[object, ...]]:
-    if "temperature" in body and re.match(r"gpt-[6-9]", body["model"]):
+@RULES.add(
+    "R08",
+    "Unsupported parameter: '{}' is not supported with this model.",
+    code="unsupported_parameter",
+    param="temperature",
+)
+def _warm(asked: Asked) -> Breaches:
+    if "temperature" in asked.body and re.match(r"gpt-[6-9]", asked.body["model"]):
         yield ("temperature",)
 
 
-def _open_schemas(body: Any, issued: Issued) -> Iterator[tuple[object, ...]]:
-    for tool in body.get("tools") or ():
+@RULES.add(
+    "R09",
+    "Invalid schema for function '{}': In context=(), 'additionalProperties' is "
+    "required to be supplied and to be false.",
+    code="invalid_function_parameters",
+    param="tools",
+)
+def _open_schemas(asked: Asked) -> Breaches:
+    for tool in asked.body.get("tools") or ():
         schema: Item = tool.get("parameters") or {}
         if tool.get("strict", True) and schema.get("additionalProperties") is not False:
             yield (tool.get("name"),)
 
 
-def _nested(body: Any, issued: Issued) -> Iterator[tuple[object, ...]]:
-    tools = enumerate(body.get("tools") or ())
+@RULES.add(
+    "R13",
+    "Missing required parameter: 'tools[{}].name'.",
+    code="missing_required_parameter",
+    param="tools",
+)
+def _nested(asked: Asked) -> Breaches:
+    tools = enumerate(asked.body.get("tools") or ())
     return ((place,) for place, tool in tools if "name" not in tool)
 
 
-def _wrong_parts(body: Any, issued: Issued) -> Iterator[tuple[object, ...]]:
-    for place, item in enumerate(_items(body)):
+@RULES.add("R14", "Invalid value: 'input[{}]' holds '{}'.", code="invalid_value")
+def _wrong_parts(asked: Asked) -> Breaches:
+    for place, item in enumerate(_items(asked.body)):
         if item.get("type") in ("reasoning", "message"):
             continue
         for part in _listed(item.get("output") or item.get("content")):
@@ -154,12 +140,77 @@ def _wrong_parts(body: Any, issued: Issued) -> Iterator[tuple[object, ...]]:
                 yield place, part.get("type")
 
 
-def _duplicates(body: Any, issued: Issued) -> Iterator[tuple[object, ...]]:
+@RULES.add("R15", "Duplicate item found with id {}.")
+def _duplicates(asked: Asked) -> Breaches:
     seen: set[str] = set()
-    for item in _items(body):
+    for item in _items(asked.body):
         if (given := item.get("id")) in seen:
             yield (given,)
         seen.add(given or object())  # type: ignore[arg-type]
+
+
+@RULES.add(
+    "R05",
+    "The encrypted content for item {} could not be verified. Reason: Encrypted "
+    "content could not be decrypted or parsed.",
+    code="invalid_encrypted_content",
+    param=None,
+)
+def _foreign(asked: Asked) -> Breaches:
+    for item in _items(asked.body):
+        if content := item.get("encrypted_content"):
+            known = asked.known.thoughts.get(item["id"]), asked.known.models.get(item["id"])
+            if known != (content, asked.body["model"]):
+                yield (item["id"],)
+
+
+@RULES.add(
+    "R16", "Item with id '{}' not found. Items are not persisted when `store` is set to false."
+)
+def _unstored(asked: Asked) -> Breaches:
+    for item in _items(asked.body):
+        is_closed = not (item.get("encrypted_content") or item.get("content"))
+        if item.get("type") == "reasoning" and is_closed:
+            yield (item["id"],)
+
+
+@RULES.add("R01", "Item '{}' of type 'reasoning' was provided without its required following item.")
+def _lonely_thoughts(asked: Asked) -> Breaches:
+    for item, after in pairwise([*_items(asked.body), NOTHING]):
+        if item.get("type") == "reasoning" and not _is_output(after):
+            yield (item["id"],)
+
+
+@RULES.add(
+    "R02", "Item '{}' of type '{}' was provided without its required 'reasoning' item: '{}'."
+)
+def _thoughtless(asked: Asked) -> Breaches:
+    last: str | None = None
+    for item in _items(asked.body):
+        wanted = asked.known.before.get(item.get("id", ""))
+        if wanted is not None and wanted != last:
+            yield item["id"], item["type"], wanted
+        last = item.get("id")
+
+
+@RULES.add("R03", "No tool call found for function call output with call_id {}.")
+def _orphans(asked: Asked) -> Breaches:
+    called: set[str] = set()
+    for item in _items(asked.body):
+        if item.get("type") == "function_call":
+            called.add(item["call_id"])
+        elif item.get("type") == "function_call_output" and item["call_id"] not in called:
+            yield (item["call_id"],)
+
+
+@RULES.add("R04", "No tool output found for function call {}.")
+def _unanswered(asked: Asked) -> Breaches:
+    answered = {i["call_id"] for i in _items(asked.body) if i.get("type") == "function_call_output"}
+    return (
+        (item["call_id"],)
+        for item in _items(asked.body)
+        if item.get("type") == "function_call" and item["call_id"] not in answered
+    )
 
 
 def _items(body: Any) -> list[Any]:
@@ -172,87 +223,3 @@ def _listed(value: Any) -> list[Any]:
 
 def _is_output(item: Any) -> bool:
     return item.get("type") in OUTPUT or item.get("role") == "assistant"
-
-
-RULES = (
-    ResponsesRule("R00", _unknown, "Unknown parameter: '{}'.", "unknown_parameter", None),
-    ResponsesRule(
-        "R06",
-        _too_long,
-        (
-            "Invalid '{}': string too long. Expected a string with maximum length 64, but"
-            " got a string with length {} instead."
-        ),
-        "string_above_max_length",
-    ),
-    ResponsesRule(
-        "R07",
-        _ids,
-        "Invalid 'input[{}].id': '{}'. Expected an ID that begins with 'fc'.",
-        "invalid_value",
-    ),
-    ResponsesRule(
-        "R07",
-        _little,
-        (
-            "Invalid 'max_output_tokens': integer below minimum value. Expected a value "
-            ">= 16, but got {} instead."
-        ),
-        "integer_below_min_value",
-        "max_output_tokens",
-    ),
-    ResponsesRule(
-        "R08",
-        _warm,
-        "Unsupported parameter: '{}' is not supported with this model.",
-        "unsupported_parameter",
-        "temperature",
-    ),
-    ResponsesRule(
-        "R09",
-        _open_schemas,
-        (
-            "Invalid schema for function '{}': In context=(), 'additionalProperties' is "
-            "required to be supplied and to be false."
-        ),
-        "invalid_function_parameters",
-        "tools",
-    ),
-    ResponsesRule(
-        "R13",
-        _nested,
-        "Missing required parameter: 'tools[{}].name'.",
-        "missing_required_parameter",
-        "tools",
-    ),
-    ResponsesRule("R14", _wrong_parts, "Invalid value: 'input[{}]' holds '{}'.", "invalid_value"),
-    ResponsesRule("R15", _duplicates, "Duplicate item found with id {}."),
-    ResponsesRule(
-        "R05",
-        _foreign,
-        (
-            "The encrypted content for item {} could not be verified. Reason: Encrypted "
-            "content could not be decrypted or parsed."
-        ),
-        "invalid_encrypted_content",
-        None,
-    ),
-    ResponsesRule(
-        "R16",
-        _unstored,
-        ("Item with id '{}' not found. Items are not persisted when `store` is set to false."),
-    ),
-    ResponsesRule(
-        "R01",
-        _lonely_thoughts,
-        ("Item '{}' of type 'reasoning' was provided without its required following item."),
-    ),
-    ResponsesRule(
-        "R02",
-        _thoughtless,
-        ("Item '{}' of type '{}' was provided without its required 'reasoning' item: '{}'."),
-    ),
-    ResponsesRule("R03", _orphans, "No tool call found for function call output with call_id {}."),
-    ResponsesRule("R04", _unanswered, "No tool output found for function call {}."),
-)
-"""What OpenAI refuses, in the order in which it is looked at."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from crow.extensions.permissions.paths.disk import Disk
 
@@ -55,14 +55,14 @@ KNOWN = re.compile(
 """Variables that neither move a repository nor name a program that reading runs."""
 
 
-def is_quiet(disk: Disk, cwd: str, environment: Mapping[str, str] = os.environ) -> bool:
+def is_quiet(disk: Disk, cwd: str) -> bool:
     """Whether a git command that reads, in ``cwd``, runs nothing else and reads nothing elsewhere.
 
     The user's own git settings are the user's affair. Where there is no repository, git does
     nothing at all; but that is believed only where nothing up to the root looks like one.
     """
     path = disk.real(cwd)
-    if path is None or not disk.is_dir(path) or not all(map(_is_known, environment.items())):
+    if path is None or not disk.is_dir(path) or not all(map(_is_known, os.environ.items())):
         return False
     for _ in range(HIGHEST):
         base = path.rstrip("/")

@@ -17,8 +17,9 @@ from crow.acp.tool_calls import (
     RunningCalls,
     ToolCalls,
     ToolCallView,
-    exit_code,
+    exit_status,
     fence,
+    printed,
     terminal,
     text,
     tool_call_update,
@@ -174,13 +175,14 @@ class ToolCallsV1(ToolCalls):
     """The open calls of a session in the words of version 1.
 
     A command shows its output as text, or in a terminal of the client's. A client that shows
-    commands that it does not run as terminals reads of them in the ``_meta`` of the updates.
+    commands that it does not run as terminals reads of them in the ``_meta`` of the updates; so
+    does one that has run them, on another day: its own terminals are gone.
     """
 
     def __init__(self, view: SessionView, running: RunningCalls) -> None:
         super().__init__(view, running)
         able = view.capabilities
-        self._has_terminals = view.live and able.terminal_output and not able.terminals
+        self._has_terminals = able.terminal_output and not (view.live and able.terminals)
 
     def _first(self, told: v2.ToolCallUpdate) -> Update:
         shown: v1.ToolCall = older(told)
@@ -206,6 +208,8 @@ class ToolCallsV1(ToolCalls):
             return card, [{**update, "content": [terminal(event.terminal)]}]
         if not event.text:
             return card, []
+        if self._shows_terminal(card) and not self.live:
+            return replace(card, output=card.output + event.text), []
         if self._shows_terminal(card):
             meta = {"terminal_output": output(card.call_id, event.text)}
             return replace(card, streamed=True), [{**update, "_meta": meta}]
@@ -226,13 +230,20 @@ class ToolCallsV1(ToolCalls):
 
     def _exit(self, card: ToolCallView, outcome: Outcome, result: ToolResult) -> Message:
         """The end of a command that is shown as a terminal, with what was not shown of it yet."""
-        ended = {"exit_code": exit_code(result), "signal": None}
-        if outcome == "cancelled":
-            ended = {"exit_code": None, "signal": "SIGTERM"}
+        status = exit_status(outcome, result)
+        ended = {"exit_code": status.get("exitCode"), "signal": status.get("signal")}
         meta: Message = {"terminal_exit": {"terminal_id": card.call_id, **ended}}
-        if not card.streamed or outcome == "cancelled":
-            meta["terminal_output"] = output(card.call_id, result.text)
+        if said := self._unshown(card, outcome, result):
+            meta["terminal_output"] = output(card.call_id, said)
         return meta
+
+    def _unshown(self, card: ToolCallView, outcome: Outcome, result: ToolResult) -> str:
+        """What was not shown yet: all that was printed, on a later day, or else what came of it."""
+        if outcome == "cancelled":
+            return f"{card.output}{result.text}"
+        if card.streamed:
+            return ""
+        return (card.output or printed(result) if not self.live else "") or result.text
 
     def _diffs(self, diffs: tuple[Diff, ...]) -> list[v2.ToolCallContent]:
         return older(list(map(diff, diffs)))

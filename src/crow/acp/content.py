@@ -23,32 +23,41 @@ if TYPE_CHECKING:
 
 AUDIO_FORMATS = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav", "vnd.wave": "wav", "mp4": "m4a"}
 
-LINK = "resource_link"
-GONE = "there is no such file"
+NAMED = ("resource_link", "resource")
+"""The blocks that a prompt names where they stand."""
 OPENING = "([{<\"'`"
 
 
 def from_blocks(blocks: Iterable[Message], taken: frozenset[str]) -> Content:
     """A prompt's blocks as the content of a message; one text where there is nothing but text.
 
-    What the model does not take (``taken`` beside text: ``image``, ``audio``) is left out, and a
-    line in the text says so.
+    What is embedded is named where it stands, and follows behind all that was said; so do lines
+    about what is not there, and what the model does not take (``taken`` beside text: ``image``,
+    ``audio``) and has not got.
     """
     parts: list[Part] = []
+    added: list[str] = []
     before = ""
     for block in blocks:
-        part = _part(block, taken)
-        last = parts[-1] if parts else None
-        if last is not None and last["type"] == "text" and part["type"] == "text":
-            is_link = LINK in (before, block["type"])
-            gap = _gap(last["text"], part["text"]) if is_link else ""
-            parts[-1] = {"type": "text", "text": f"{last['text']}{gap}{part['text']}"}
-        else:
-            parts.append(part)
+        is_named = before in NAMED or block["type"] in NAMED
+        _add(parts, _part(block, taken, added), spaced=is_named)
         before = block["type"]
+    _add(parts, _text("".join(added)), spaced=False)
     if len(parts) == 1 and parts[0]["type"] == "text":
         return parts[0]["text"]
     return parts
+
+
+def _add(parts: list[Part], part: Part, *, spaced: bool) -> None:
+    """Put a part behind others; text grows together, and what is empty is none."""
+    last = parts[-1] if parts else None
+    if part["type"] != "text":
+        parts.append(part)
+    elif last is not None and last["type"] == "text":
+        gap = _gap(last["text"], part["text"]) if spaced else ""
+        parts[-1] = {"type": "text", "text": f"{last['text']}{gap}{part['text']}"}
+    elif part["text"]:
+        parts.append(part)
 
 
 def _gap(left: str, right: str) -> str:
@@ -58,18 +67,20 @@ def _gap(left: str, right: str) -> str:
     return " " if not is_open and (begins.isalnum() or begins in ("@", "[")) else ""
 
 
-def _part(block: Message, taken: frozenset[str]) -> Part:
+def _part(block: Message, taken: frozenset[str], added: list[str]) -> Part:
+    """A block where it stands; what has to be said of it is ``added`` behind the prompt."""
     match block["type"]:
         case "text":
             return _text(block["text"])
         case "image" | "audio":
-            return _media(block["data"], block["mimeType"], taken)
+            return _media(block["data"], block["mimeType"], taken, added)
         case "resource_link":
-            return _text(_link(block["uri"], block.get("name") or ""))
+            return _text(_link(block["uri"], block.get("name") or "", added))
         case "resource":
-            return _resource(block["resource"], taken)
+            return _resource(block["resource"], taken, added)
         case other:
-            return _text(f"\n(a part of the kind {other!r} was left out: it is not known here)\n")
+            added.append(f"\n(a part of the kind {other!r} was left out: it is not known here)\n")
+            return _text("")
 
 
 def _text(text: str) -> Part:
@@ -80,33 +91,39 @@ def _text(text: str) -> Part:
     return {"type": "text", "text": text}
 
 
-def _media(data: str, mime: str, taken: frozenset[str]) -> Part:
+def _media(data: str, mime: str, taken: frozenset[str], added: list[str]) -> Part:
     """An image or sound; a line about it where the model takes none or it is broken."""
     kind, _, subtype = mime.lower().partition("/")
+    why = ""
     if kind not in ("image", "audio") or kind not in taken:
-        return _text(f"\n(a part of the type {mime} was left out: this model takes none)\n")
-    try:
-        base64.b64decode(data, validate=True)
-    except (binascii.Error, ValueError):
-        return _text(f"\n(a part of the type {mime} was left out: it is not valid base64)\n")
+        why = "this model takes none"
+    else:
+        try:
+            base64.b64decode(data, validate=True)
+        except (binascii.Error, ValueError):
+            why = "it is not valid base64"
+    if why:
+        added.append(f"\n(a part of the type {mime} was left out: {why})\n")
+        return _text("")
     if kind == "image":
         return {"type": "image_url", "image_url": {"url": f"data:{mime};base64,{data}"}}
     name = AUDIO_FORMATS.get(subtype, subtype)
     return {"type": "input_audio", "input_audio": {"data": data, "format": name}}
 
 
-def _link(uri: str, name: str) -> str:
+def _link(uri: str, name: str, added: list[str]) -> str:
     """A link as a model can use it: a file by its path."""
     path = path_of(uri)
     if path is None:
         return f"[{name or uri}]({uri})"
-    lines = urlsplit(uri).fragment
-    where = f"{path}:{lines.removeprefix('L')}" if lines else path
     try:
         is_there = Path(path).exists()
     except OSError:
         is_there = False
-    return f"@{where}" if is_there else f"@{where} ({GONE})"
+    if not is_there:
+        added.append(f"\n(there is no file {path})\n")
+    lines = urlsplit(uri).fragment
+    return f"@{path}:{lines.removeprefix('L')}" if lines else f"@{path}"
 
 
 def path_of(uri: str) -> str | None:
@@ -115,16 +132,20 @@ def path_of(uri: str) -> str | None:
     return unquote(split.path) if split.scheme == "file" and split.path else None
 
 
-def _resource(resource: Message, taken: frozenset[str]) -> Part:
-    """What the client embedded: text with its source, or a blob."""
+def _resource(resource: Message, taken: frozenset[str], added: list[str]) -> Part:
+    """What the client embedded: text, which follows with its source, or a blob."""
     uri = str(resource.get("uri", ""))
-    source = path_of(uri) or uri
+    path = path_of(uri)
+    source = path or uri
+    named = _text(f"@{path}" if path else uri)
     if "text" in resource:
-        return _text(f'\n<resource uri="{source}">\n{resource["text"]}\n</resource>\n')
+        added.append(f'\n<resource uri="{source}">\n{resource["text"]}\n</resource>\n')
+        return named
     mime = str(resource.get("mimeType") or "application/octet-stream")
     if mime.startswith(("image/", "audio/")):
-        return _media(str(resource.get("blob", "")), mime, taken)
-    return _text(f"\n({source} was left out: {mime} cannot be shown to a model)\n")
+        return _media(str(resource.get("blob", "")), mime, taken, added)
+    added.append(f"\n({source} was left out: {mime} cannot be shown to a model)\n")
+    return named
 
 
 def to_blocks(content: Content | None) -> list[ContentBlock]:

@@ -248,6 +248,7 @@ async def test_plan_usage_and_title_reach_the_client(tmp_path: Path) -> None:
         await ctx.emit(PlanChanged((PlanEntry("Think", "completed"), PlanEntry("Write"))))
 
     usage: Usage = {"input_tokens": 90, "output_tokens": 10, "total_tokens": 100, "cost": 0.25}
+    usage["cached_tokens"], usage["cache_write_tokens"] = 40, 30
     model = ScriptedModel(text("Hello.", usage=usage), context_window=1000)
     editor = FakeEditor()
     async with editor.connected(Agent(llm=model, hooks=[after_turn])):
@@ -266,6 +267,7 @@ async def test_plan_usage_and_title_reach_the_client(tmp_path: Path) -> None:
     assert title["title"] == "Fix the failing test"
     assert reply.usage is not None
     assert reply.usage.total_tokens == 100
+    assert (reply.usage.cached_read_tokens, reply.usage.cached_write_tokens) == (40, 30)
 
 
 async def test_a_title_has_the_words_of_the_prompt_and_nothing_of_what_was_added(

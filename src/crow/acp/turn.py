@@ -81,6 +81,8 @@ def tokens(usage: Usage) -> v2.Usage:
     }
     if "cached_tokens" in usage:
         counted["cachedReadTokens"] = usage["cached_tokens"]
+    if "cache_write_tokens" in usage:
+        counted["cachedWriteTokens"] = usage["cache_write_tokens"]
     if "reasoning_tokens" in usage:
         counted["thoughtTokens"] = usage["reasoning_tokens"]
     return counted

@@ -145,6 +145,7 @@ async def test_a_command_of_the_editors_terminal_is_shown_again_in_one_of_the_ag
     async with first.connected(Agent(llm=ScriptedModel(*script), hooks=[PersistenceHook(store)])):
         session = await first.new_session(tmp_path)
         await first.prompt(session, "Run")
+        assert first.shell is not None
         assert len(first.shell.terminals) == 1
     async with later.connected(Agent(llm=ScriptedModel(), hooks=[PersistenceHook(store)])):
         await later.connection.load_session(str(tmp_path), session)

@@ -149,13 +149,18 @@ async def test_a_command_of_the_editors_terminal_is_shown_again_in_one_of_the_ag
         assert len(first.shell.terminals) == 1
     async with later.connected(Agent(llm=ScriptedModel(), hooks=[PersistenceHook(store)])):
         await later.connection.load_session(str(tmp_path), session)
-        (card,) = later.cards()
-    shown = card["toolCallId"]
-    assert card["content"] == [{"type": "terminal", "terminalId": shown}]
-    assert card["_meta"] == {
-        "terminal_info": {"terminal_id": shown, "cwd": str(tmp_path)},
-        "terminal_output": {"terminal_id": shown, "data": "hello\n"},
-        "terminal_exit": {"terminal_id": shown, "exit_code": 3, "signal": None},
+        first_told, then = [u for u in later.updates() if "toolCallId" in u]
+    shown = first_told["toolCallId"]
+    assert first_told["sessionUpdate"] == "tool_call"
+    assert first_told["content"] == [{"type": "terminal", "terminalId": shown}]
+    assert first_told["_meta"] == {"terminal_info": {"terminal_id": shown, "cwd": str(tmp_path)}}
+    assert then == {  # where Zed looks for it: behind the call that makes its terminal known
+        "sessionUpdate": "tool_call_update",
+        "toolCallId": shown,
+        "_meta": {
+            "terminal_output": {"terminal_id": shown, "data": "hello\n"},
+            "terminal_exit": {"terminal_id": shown, "exit_code": 3, "signal": None},
+        },
     }
 
 

@@ -208,11 +208,11 @@ class ToolCallsV1(ToolCalls):
             return card, [{**update, "content": [terminal(event.terminal)]}]
         if not event.text:
             return card, []
-        if self._shows_terminal(card) and not self.live:
-            return replace(card, output=card.output + event.text), []
         if self._shows_terminal(card):
-            meta = {"terminal_output": output(card.call_id, event.text)}
-            return replace(card, streamed=True), [{**update, "_meta": meta}]
+            said = event.text if self.live else card.output + event.text
+            card = replace(card, streamed=True, output="" if self.live else said)
+            meta = {"terminal_output": output(card.call_id, said)}
+            return card, [{**update, "_meta": meta}]
         shown = (card.output + event.text)[-SHOWN:]
         return replace(card, output=shown), [{**update, "content": [text(fence(shown))]}]
 
@@ -238,12 +238,12 @@ class ToolCallsV1(ToolCalls):
         return meta
 
     def _unshown(self, card: ToolCallView, outcome: Outcome, result: ToolResult) -> str:
-        """What was not shown yet: all that was printed, on a later day, or else what came of it."""
+        """What was not shown yet: what came of it, or, on a later day, all that was printed."""
+        if self.live:
+            return "" if card.streamed and outcome != "cancelled" else result.text
         if outcome == "cancelled":
-            return f"{card.output}{result.text}"
-        if card.streamed:
-            return ""
-        return (card.output or printed(result) if not self.live else "") or result.text
+            return card.output + result.text
+        return card.output or printed(result) or result.text
 
     def _diffs(self, diffs: tuple[Diff, ...]) -> list[v2.ToolCallContent]:
         return older(list(map(diff, diffs)))

@@ -132,6 +132,38 @@ async def test_no_terminal_of_another_day_is_ever_shown(tmp_path: Path) -> None:
     assert "hello" in card["content"][0]["content"]["text"]
 
 
+@pytest.mark.rule("no terminal of another connection")
+async def test_a_command_of_the_editors_terminal_is_shown_again_in_one_of_the_agents(
+    tmp_path: Path,
+) -> None:
+    from crow.extensions.persistence import PersistenceHook
+
+    able: dict[str, Any] = {"terminals": True, "meta": {"terminal_output": True}}
+    first, later = FakeEditor(**able), FakeEditor(**able)
+    script = call("Bash", command="echo hello; exit 3"), "done"
+    store = tmp_path / "crow.db"
+    async with first.connected(Agent(llm=ScriptedModel(*script), hooks=[PersistenceHook(store)])):
+        session = await first.new_session(tmp_path)
+        await first.prompt(session, "Run")
+        assert first.shell is not None
+        assert len(first.shell.terminals) == 1
+    async with later.connected(Agent(llm=ScriptedModel(), hooks=[PersistenceHook(store)])):
+        await later.connection.load_session(str(tmp_path), session)
+        first_told, then = [u for u in later.updates() if "toolCallId" in u]
+    shown = first_told["toolCallId"]
+    assert first_told["sessionUpdate"] == "tool_call"
+    assert first_told["content"] == [{"type": "terminal", "terminalId": shown}]
+    assert first_told["_meta"] == {"terminal_info": {"terminal_id": shown, "cwd": str(tmp_path)}}
+    assert then == {  # where Zed looks for it: behind the call that makes its terminal known
+        "sessionUpdate": "tool_call_update",
+        "toolCallId": shown,
+        "_meta": {
+            "terminal_output": {"terminal_id": shown, "data": "hello\n"},
+            "terminal_exit": {"terminal_id": shown, "exit_code": 3, "signal": None},
+        },
+    }
+
+
 HASTY = {"crow": {"requestTimeoutMs": 200}}
 
 

@@ -45,7 +45,10 @@ def test_media_become_parts(block: Any, part: Any) -> None:
         ({"type": "hologram"}, "is not known here"),
         ({"type": "resource", "resource": {"uri": "zed:///x", "blob": "aa"}}, "zed:///x was left"),
         ({"type": "resource_link", "uri": "zed:///x", "name": ""}, "[zed:///x](zed:///x)"),
-        ({"type": "resource_link", "uri": "file:///" + "x" * 5000, "name": "x"}, "no such file"),
+        (
+            {"type": "resource_link", "uri": "file:///" + "x" * 5000, "name": "x"},
+            "there is no file /xxx",
+        ),
     ],
 )
 @pytest.mark.rule("links of every kind")
@@ -93,3 +96,10 @@ def test_a_link_does_not_run_into_the_words_beside_it(before: str, after: str, s
     link = {"type": "resource_link", "uri": "x:a", "name": "a"}
     blocks = [{"type": "text", "text": before}, link, {"type": "text", "text": after}]
     assert from_blocks(blocks, frozenset()) == said
+
+
+def test_what_is_embedded_is_named_once_and_follows() -> None:
+    block = {"type": "resource", "resource": {"uri": "file:///src/a.py", "text": "pass"}}
+    added = '\n<resource uri="/src/a.py">\npass\n</resource>\n'
+    for said, told in (("Explain", "Explain @/src/a.py"), ("Explain @a.py", "Explain @a.py")):
+        assert from_blocks([{"type": "text", "text": said}, block], frozenset()) == told + added

@@ -1,4 +1,4 @@
-"""What an agent says is typed as the official schema has it, and its type checker looks."""
+"""What is said is typed as the official schema has it, both ways, and the type checker looks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.acp import write_outgoing
+from tests.acp import write_types
 
 WRONG = """
 from crow.acp.v2.outgoing import ResumeSessionResponse, SessionUpdate
@@ -21,13 +21,12 @@ right: Update = {"sessionUpdate": "tool_call_update", "toolCallId": "c", "status
 """
 
 
-@pytest.mark.parametrize("version", write_outgoing.WANTED)
-def test_the_types_are_those_of_the_official_schema(version: int) -> None:
-    if not write_outgoing.SDK.is_dir():
+@pytest.mark.parametrize("path", write_types.WANTED, ids=str)
+def test_the_types_are_those_of_the_official_schema(path: Path) -> None:
+    if not write_types.SDK.is_dir():
         pytest.skip("the official schema is not installed: make test ARGS='-m node'")
-    path = write_outgoing.WANTED[version]
-    assert path.read_text("utf-8") == write_outgoing.source(version), (
-        "run .venv/bin/python -m tests.acp.write_outgoing"
+    assert path.read_text("utf-8") == write_types.source(path), (
+        "run .venv/bin/python -m tests.acp.write_types"
     )
 
 

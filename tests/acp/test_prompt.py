@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from acp import RequestError
+from tests.acp.conftest import stored
 
 from crow import Agent, Deny, Stop, tool
 from crow.core.errors import ModelError
@@ -247,6 +248,7 @@ async def test_plan_usage_and_title_reach_the_client(tmp_path: Path) -> None:
         await ctx.emit(PlanChanged((PlanEntry("Think", "completed"), PlanEntry("Write"))))
 
     usage: Usage = {"input_tokens": 90, "output_tokens": 10, "total_tokens": 100, "cost": 0.25}
+    usage["cached_tokens"], usage["cache_write_tokens"] = 40, 30
     model = ScriptedModel(text("Hello.", usage=usage), context_window=1000)
     editor = FakeEditor()
     async with editor.connected(Agent(llm=model, hooks=[after_turn])):
@@ -262,9 +264,10 @@ async def test_plan_usage_and_title_reach_the_client(tmp_path: Path) -> None:
         ("Think", "completed"),
         ("Write", "pending"),
     ]
-    assert title["title"] == "Fix the failing test please"
+    assert title["title"] == "Fix the failing test"
     assert reply.usage is not None
     assert reply.usage.total_tokens == 100
+    assert (reply.usage.cached_read_tokens, reply.usage.cached_write_tokens) == (40, 30)
 
 
 async def test_a_title_has_the_words_of_the_prompt_and_nothing_of_what_was_added(
@@ -273,11 +276,24 @@ async def test_a_title_has_the_words_of_the_prompt_and_nothing_of_what_was_added
     editor = FakeEditor()
     gone = {"type": "resource_link", "uri": "file:///gone/none.txt", "name": "none.txt"}
     picture = {"type": "image", "mimeType": "image/png", "data": "aGk="}
-    async with editor.connected(Agent(llm=ScriptedModel("a", "b"))):
+    async with editor.connected(Agent(llm=ScriptedModel("a", "b", "c"))):
         await editor.prompt(await editor.new_session(tmp_path), "Look at", gone)
         await editor.prompt(await editor.new_session(tmp_path), "One", picture, "two")
+        await editor.prompt(await editor.new_session(tmp_path), "a (there is no such file)")
     titles = [told["title"] for told in editor.updates("session_info_update")]
-    assert titles == ["Look at @/gone/none.txt", "One two"]
+    assert titles == ["Look at @/gone/none.txt", "One two", "a (there is no such file)"]
+
+
+async def test_a_stored_title_names_what_is_embedded_and_nothing_of_what_was_added(
+    tmp_path: Path,
+) -> None:
+    editor = FakeEditor()
+    shown = {"type": "resource", "resource": {"uri": "file:///n.txt", "text": "note"}}
+    gone = {"type": "resource_link", "uri": "file:///gone/none.txt", "name": "none.txt"}
+    async with editor.connected(stored(tmp_path, ScriptedModel("a"))):
+        await editor.prompt(await editor.new_session(tmp_path), "Is", shown, "in", gone, "?")
+        (told,) = editor.updates("session_info_update")
+    assert told["title"] == "Is @/n.txt in @/gone/none.txt?"
 
 
 async def test_retries_and_warnings_are_notices_where_the_client_shows_them(tmp_path: Path) -> None:
@@ -468,20 +484,19 @@ async def test_everything_in_a_prompt_reaches_the_model(tmp_path: Path) -> None:
             {"type": "audio", "mimeType": "audio/wav", "data": "aGk="},
             picture,
         )
-    told = model.asked[0]["messages"][-1]["content"]
-    assert told is not None
-    assert not isinstance(told, str)
-    words, image = told
+    told: Any = model.asked[0]["messages"][-1]["content"]
+    words, image, added = told
     assert image == {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
-    assert words["type"] == "text"
+    assert words["type"] == added["type"] == "text"
+    links = f"@{there} and @{tmp_path}/gone.py:3 [page](https://example.org/x) @/n.txt @/b.bin"
+    assert words["text"] == f"Look at {links}"
     for piece in (
-        f"Look at @{there} and @{tmp_path}/gone.py:3 (there is no such file)",
-        "[page](https://example.org/x)",
+        f"(there is no file {tmp_path}/gone.py)",
         '<resource uri="/n.txt">\nnote\n</resource>',
         "/b.bin was left out",
         "audio/wav was left out",
     ):
-        assert piece in words["text"]
+        assert piece in added["text"]
 
 
 async def test_half_a_surrogate_pair_in_a_prompt_does_no_harm(tmp_path: Path) -> None:

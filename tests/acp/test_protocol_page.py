@@ -54,6 +54,21 @@ def updates(definitions: dict[str, Any], _: str) -> Iterator[str]:
             yield kind
 
 
+def capabilities(definitions: dict[str, Any], name: str, above: str = "") -> Iterator[str]:
+    """The capabilities of one side, and those inside of them that can be left out by themselves."""
+    for key, node in definitions[name].get("properties", {}).items():
+        parts = [node, *node.get("allOf", ()), *node.get("anyOf", ())]
+        inner = [
+            found
+            for part in parts
+            if "$ref" in part
+            for found in capabilities(definitions, part["$ref"].split("/")[-1], f"{above}{key}.")
+        ]
+        if key != "_meta":
+            yield from [] if inner and {"type": "null"} not in parts else [f"{above}{key}"]
+            yield from inner
+
+
 @pytest.mark.parametrize(
     ("title", "side"),
     [
@@ -61,10 +76,12 @@ def updates(definitions: dict[str, Any], _: str) -> Iterator[str]:
         ("Methods of the client", "client"),
         ("Both ways", "protocol"),
         ("Updates", ""),
+        ("Capabilities of the agent", "AgentCapabilities"),
+        ("Capabilities of the client", "ClientCapabilities"),
     ],
 )
 def test_the_page_has_every_word_of_the_official_schema(title: str, side: str) -> None:
-    found = updates if title == "Updates" else methods
+    found = {"Updates": updates}.get(title, capabilities if "Capa" in title else methods)
     columns: list[dict[str, str]] = []
     for version in VERSIONS:
         drafts = dict.fromkeys(found(defined("schema.unstable.json", version), side), "draft")

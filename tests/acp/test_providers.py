@@ -164,7 +164,7 @@ async def test_what_makes_no_sense_is_refused_and_changes_nothing(tmp_path: Path
             ({"baseUrl": "gateway.example"}, "is no base URL of a model"),
             ({"baseUrl": "https://me:secret@gateway.example"}, "carries a secret"),
             ({"headers": {"x-a": "b\r\nx-c: d"}}, "header x-a holds characters"),
-            ({"headers": {"x-a": 1}}, "the header x-a is no text"),
+            ({"headers": {"x-a": 1}}, "headers.x-a: must be text"),
         ):
             assert words in await ask(editor, "set", **{**fine, **wrong})
         assert await ask(editor, "disable", providerId="nobody") == {}

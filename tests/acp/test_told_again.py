@@ -34,8 +34,6 @@ V1 = {
 V1_PLAIN = {("agent_message", "not again")}  # a notice of the moment, which is text here
 V1_RICH = {
     ("notice", "not again"),  # of the moment: only why a run has ended is kept
-    ("card", "content"),  # the terminals are gone: what was in them is fenced text
-    ("card", "_meta"),
 }
 V2 = {
     ("config_option_update", "not again"),
@@ -153,7 +151,7 @@ def lay(found: Seen, where: str, update: dict[str, Any]) -> None:
         card = found.setdefault((f"{where}card", update["toolCallId"]), {})
         if kind == "tool_call_content_chunk":
             update["content"] = [*card.get("content", []), update["content"]]
-        card.update(update)
+        card.update({**update, "_meta": joined(card.get("_meta", {}), update.get("_meta", {}))})
     elif kind == "terminal_output_chunk":
         known = found[f"{where}terminal_update", update["terminalId"]]
         before = base64.b64decode(known.get("output", {}).get("data", ""))
@@ -163,6 +161,15 @@ def lay(found: Seen, where: str, update: dict[str, Any]) -> None:
         name = update.get("terminalId") or update.get("sessionId", "")
         name = update["title"] if kind == "notice" else name
         found.setdefault((thing, name), {}).update(update)
+
+
+def joined(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """All that was said beside a card; output goes behind what there is of it."""
+    if "terminal_output" in before and "terminal_output" in after:
+        said = [meta["terminal_output"]["data"] for meta in (before, after)]
+        whole = {**after["terminal_output"], "data": "".join(said)}
+        after = {**after, "terminal_output": whole}
+    return {**before, **after}
 
 
 def add(content: list[Any], block: Any) -> None:

@@ -72,6 +72,10 @@ class Client:
                 await self._news.wait()
             return found[0]
 
+    async def says(self, words: str) -> None:
+        """Wait until the agent has said something: some libraries tell their program later than its answer."""
+        await self.until(lambda _: words in self.text)
+
     async def open(self, cwd: Path, *, forms: bool = False) -> None:
         """Introduce the client and open a session; with ``forms`` it is asked with such."""
         await self.do("initialize", forms=forms)

@@ -35,7 +35,7 @@ async def test_a_new_file_is_written_when_it_is_allowed(
     assert await client.prompt("Write it") == "end_turn"
     assert (tmp_path / "new.txt").read_text() == "hello\n"
     assert client.asked == 1
-    assert client.text == "Written."
+    await client.says("Written.")
     assert [each["status"] for each in client.updates("tool_call_update") if "status" in each][
         -1
     ] == ("completed")
@@ -69,7 +69,7 @@ async def test_what_is_rejected_is_not_done_and_the_next_prompt_works(
     await client.prompt("Write it")
     assert not (tmp_path / "new.txt").exists()
     assert await client.prompt("Are you there?") == "end_turn"
-    assert client.text.endswith("Here.")
+    await client.says("Here.")
 
 
 async def test_a_turn_is_cancelled_and_the_next_one_works(
@@ -152,7 +152,7 @@ async def test_slash_commands_are_listed_and_run_without_a_model(
         for each in told["availableCommands"]
     ]
     assert {"help", "compact"} <= {each["name"] for each in listed}
-    assert "/compact" in client.text
+    await client.says("/compact")
     assert not endpoint.requests
 
 
@@ -184,7 +184,7 @@ async def test_a_sub_agent_works_and_answers(
     await client.open(tmp_path)
     assert await client.prompt("Send somebody") == "end_turn"
     assert "Nothing there." in results(endpoint)[0]
-    assert client.text.endswith("It found nothing.")
+    await client.says("It found nothing.")
 
 
 async def test_a_command_runs_and_its_output_is_shown(

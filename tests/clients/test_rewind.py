@@ -107,7 +107,7 @@ async def test_a_form_asks_the_same(
     client = await worked(connect, endpoint, tmp_path, forms=True)
     (asked,) = await rewound(client, "/rewind")
     assert (asked["event"], asked["names"]) == ("form", PROMPTS)
-    assert "/rewind NUMBER goes back to before that prompt." in client.text
+    await client.says("/rewind NUMBER goes back to before that prompt.")
     first, second = await rewound(client, "/rewind", PROMPTS[0], "Conversation alone")
     assert (first["names"], second["names"]) == (PROMPTS, WAYS)
     assert second["text"] == f"Bring back what?\n\n{PLAN}"

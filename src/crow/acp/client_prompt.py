@@ -17,11 +17,6 @@ def client_prompt(agent: Agent, params: Message) -> tuple[str, str]:
         raise invalid("systemPrompt: this agent has no extension for it")
     if given["mode"] not in MODES:
         raise invalid(f"systemPrompt.mode: there is no {given['mode']!r}, only {', '.join(MODES)}")
-    texts = [block.get("text") for block in given["content"] if block.get("type") == "text"]
-    if (
-        not texts
-        or len(texts) < len(given["content"])
-        or not all(isinstance(t, str) for t in texts)
-    ):
+    if not given["content"] or any(block["type"] != "text" for block in given["content"]):
         raise invalid("systemPrompt.content: only blocks of text make a system prompt")
-    return given["mode"], "\n\n".join(map(str, texts))
+    return given["mode"], "\n\n".join(block["text"] for block in given["content"])

@@ -23,32 +23,41 @@ if TYPE_CHECKING:
 
 AUDIO_FORMATS = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav", "vnd.wave": "wav", "mp4": "m4a"}
 
-LINK = "resource_link"
-GONE = "there is no such file"
+NAMED = ("resource_link", "resource")
+"""The blocks that a prompt names where they stand."""
 OPENING = "([{<\"'`"
 
 
 def from_blocks(blocks: Iterable[Message], taken: frozenset[str]) -> Content:
     """A prompt's blocks as the content of a message; one text where there is nothing but text.
 
-    What the model does not take (``taken`` beside text: ``image``, ``audio``) is left out, and a
-    line in the text says so.
+    What is embedded is named where it stands, if no text does, and follows behind all that was
+    said; so do lines about what is not there, and what the model does not take (``taken`` beside
+    text: ``image``, ``audio``) and has not got.
     """
+    prompt = _Prompt([*blocks], taken)
     parts: list[Part] = []
     before = ""
-    for block in blocks:
-        part = _part(block, taken)
-        last = parts[-1] if parts else None
-        if last is not None and last["type"] == "text" and part["type"] == "text":
-            is_link = LINK in (before, block["type"])
-            gap = _gap(last["text"], part["text"]) if is_link else ""
-            parts[-1] = {"type": "text", "text": f"{last['text']}{gap}{part['text']}"}
-        else:
-            parts.append(part)
+    for block in prompt.blocks:
+        is_named = before in NAMED or block["type"] in NAMED
+        _add(parts, prompt.part(block), spaced=is_named)
         before = block["type"]
+    _add(parts, _text("".join(prompt.added)), spaced=False)
     if len(parts) == 1 and parts[0]["type"] == "text":
         return parts[0]["text"]
     return parts
+
+
+def _add(parts: list[Part], part: Part, *, spaced: bool) -> None:
+    """Put a part behind others; text grows together, and what is empty is none."""
+    last = parts[-1] if parts else None
+    if part["type"] != "text":
+        parts.append(part)
+    elif last is not None and last["type"] == "text":
+        gap = _gap(last["text"], part["text"]) if spaced else ""
+        parts[-1] = {"type": "text", "text": f"{last['text']}{gap}{part['text']}"}
+    elif part["text"]:
+        parts.append(part)
 
 
 def _gap(left: str, right: str) -> str:
@@ -58,18 +67,79 @@ def _gap(left: str, right: str) -> str:
     return " " if not is_open and (begins.isalnum() or begins in ("@", "[")) else ""
 
 
-def _part(block: Message, taken: frozenset[str]) -> Part:
-    match block["type"]:
-        case "text":
-            return _text(block["text"])
-        case "image" | "audio":
-            return _media(block["data"], block["mimeType"], taken)
-        case "resource_link":
-            return _text(_link(block["uri"], block.get("name") or ""))
-        case "resource":
-            return _resource(block["resource"], taken)
-        case other:
-            return _text(f"\n(a part of the kind {other!r} was left out: it is not known here)\n")
+class _Prompt:
+    """A prompt on its way to a model: each block where it stands, and what is added behind."""
+
+    def __init__(self, blocks: list[Message], taken: frozenset[str]) -> None:
+        self.blocks = blocks
+        self.added: list[str] = []
+        self._taken = taken
+
+    def part(self, block: Message) -> Part:
+        """A block where it stands."""
+        match block["type"]:
+            case "text":
+                return _text(block["text"])
+            case "image" | "audio":
+                return self._media(block["data"], block["mimeType"])
+            case "resource_link":
+                return _text(self._link(block["uri"], block.get("name") or ""))
+            case "resource":
+                return self._resource(block["resource"])
+            case other:
+                return self._left_out(f"a part of the kind {other!r}", "it is not known here")
+
+    def _left_out(self, what: str, why: str) -> Part:
+        self.added.append(f"\n({what} was left out: {why})\n")
+        return _text("")
+
+    def _media(self, data: str, mime: str) -> Part:
+        """An image or sound; nothing where the model takes none or it is broken."""
+        what = f"a part of the type {mime}"
+        kind, _, subtype = mime.lower().partition("/")
+        if kind not in ("image", "audio") or kind not in self._taken:
+            return self._left_out(what, "this model takes none")
+        try:
+            base64.b64decode(data, validate=True)
+        except (binascii.Error, ValueError):
+            return self._left_out(what, "it is not valid base64")
+        if kind == "image":
+            return {"type": "image_url", "image_url": {"url": f"data:{mime};base64,{data}"}}
+        name = AUDIO_FORMATS.get(subtype, subtype)
+        return {"type": "input_audio", "input_audio": {"data": data, "format": name}}
+
+    def _link(self, uri: str, name: str) -> str:
+        """A link as a model can use it: a file by its path."""
+        path = path_of(uri)
+        if path is None:
+            return f"[{name or uri}]({uri})"
+        try:
+            is_there = Path(path).exists()
+        except OSError:
+            is_there = False
+        if not is_there:
+            self.added.append(f"\n(there is no file {path})\n")
+        lines = urlsplit(uri).fragment
+        return f"@{path}:{lines.removeprefix('L')}" if lines else f"@{path}"
+
+    def _resource(self, resource: Message) -> Part:
+        """What the client embedded: text, which follows with its source, or a blob."""
+        uri = str(resource.get("uri", ""))
+        path = path_of(uri)
+        source = path or uri
+        mime = str(resource.get("mimeType") or "application/octet-stream")
+        if "text" in resource:
+            self.added.append(f'\n<resource uri="{source}">\n{resource["text"]}\n</resource>\n')
+        elif mime.startswith(("image/", "audio/")):
+            return self._media(str(resource.get("blob", "")), mime)
+        else:
+            self._left_out(source, f"{mime} cannot be shown to a model")
+        return _text("" if self._names(source) else f"@{path}" if path else uri)
+
+    def _names(self, source: str) -> bool:
+        """True where a text has the name of a file already, as some clients send it."""
+        name = source.rstrip("/").rpartition("/")[2]
+        return any(name in block["text"] for block in self.blocks if block["type"] == "text")
 
 
 def _text(text: str) -> Part:
@@ -80,51 +150,10 @@ def _text(text: str) -> Part:
     return {"type": "text", "text": text}
 
 
-def _media(data: str, mime: str, taken: frozenset[str]) -> Part:
-    """An image or sound; a line about it where the model takes none or it is broken."""
-    kind, _, subtype = mime.lower().partition("/")
-    if kind not in ("image", "audio") or kind not in taken:
-        return _text(f"\n(a part of the type {mime} was left out: this model takes none)\n")
-    try:
-        base64.b64decode(data, validate=True)
-    except (binascii.Error, ValueError):
-        return _text(f"\n(a part of the type {mime} was left out: it is not valid base64)\n")
-    if kind == "image":
-        return {"type": "image_url", "image_url": {"url": f"data:{mime};base64,{data}"}}
-    name = AUDIO_FORMATS.get(subtype, subtype)
-    return {"type": "input_audio", "input_audio": {"data": data, "format": name}}
-
-
-def _link(uri: str, name: str) -> str:
-    """A link as a model can use it: a file by its path."""
-    path = path_of(uri)
-    if path is None:
-        return f"[{name or uri}]({uri})"
-    lines = urlsplit(uri).fragment
-    where = f"{path}:{lines.removeprefix('L')}" if lines else path
-    try:
-        is_there = Path(path).exists()
-    except OSError:
-        is_there = False
-    return f"@{where}" if is_there else f"@{where} ({GONE})"
-
-
 def path_of(uri: str) -> str | None:
     """The path of a ``file:`` address; None for every other."""
     split = urlsplit(uri)
     return unquote(split.path) if split.scheme == "file" and split.path else None
-
-
-def _resource(resource: Message, taken: frozenset[str]) -> Part:
-    """What the client embedded: text with its source, or a blob."""
-    uri = str(resource.get("uri", ""))
-    source = path_of(uri) or uri
-    if "text" in resource:
-        return _text(f'\n<resource uri="{source}">\n{resource["text"]}\n</resource>\n')
-    mime = str(resource.get("mimeType") or "application/octet-stream")
-    if mime.startswith(("image/", "audio/")):
-        return _media(str(resource.get("blob", "")), mime, taken)
-    return _text(f"\n({source} was left out: {mime} cannot be shown to a model)\n")
 
 
 def to_blocks(content: Content | None) -> list[ContentBlock]:

@@ -8,10 +8,10 @@ comes as notifications of that id.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING
 
 from crow.acp.connection import Connection
-from crow.acp.errors import ClientError
+from crow.acp.errors import ClientError, invalid
 from crow.acp.jsonrpc import INTERNAL_ERROR, Message, as_object
 from crow.core.support.frozen import frozen
 
@@ -19,16 +19,8 @@ if TYPE_CHECKING:
     from crow.acp.outgoing import MessageMcpRequest
 
 MESSAGE = "mcp/message"
+REACHED = ("stdio", "http", "sse", "acp")
 Hear = Callable[[str, Message | None], None]
-
-
-class Notice(TypedDict):
-    """The parameters of ``mcp/message``, as a notification of a client's."""
-
-    serverId: str
-    requestId: str
-    method: str
-    params: NotRequired[dict[str, Any]]
 
 
 class McpServers:
@@ -40,7 +32,13 @@ class McpServers:
         self._count = 0
 
     def reached(self, servers: list[Message]) -> list[Message]:
-        """The servers that a client names; to those that are its own there is a channel."""
+        """The servers that a client names; to those that are its own there is a channel.
+
+        Raises `Refusal` where one is reached in a way that nobody knows here.
+        """
+        for kind in (each.get("type", "stdio") for each in servers):
+            if kind not in REACHED:
+                raise invalid(f"mcpServers: there is no {kind!r}, only {', '.join(REACHED)}")
         return [
             {"name": each["name"], "channel": McpChannel(self, each["serverId"])}
             if each.get("type") == "acp"

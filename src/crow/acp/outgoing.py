@@ -1,6 +1,6 @@
 """The messages of the agent in version 1 of the protocol: updates, requests, and answers.
 
-Written by ``tests/acp/write_outgoing.py`` from the official schema, drafts and all. For type
+Written by ``tests/acp/write_types.py`` from the official schema, drafts and all. For type
 checkers only: nothing imports it at run time.
 """
 
@@ -958,11 +958,11 @@ class IdleStateUpdateError(ErrorStopReason, IdleStateUpdateFields):
     stopReason: Literal["error"]
 
 
-class IdleStateUpdateVariant(IdleStateUpdateFields):
+class IdleStateUpdateNone(IdleStateUpdateFields):
     stopReason: NotRequired[None]
 
 
-IdleStateUpdate: TypeAlias = IdleStateUpdateEndTurn | IdleStateUpdateError | IdleStateUpdateVariant
+IdleStateUpdate: TypeAlias = IdleStateUpdateEndTurn | IdleStateUpdateError | IdleStateUpdateNone
 
 
 class StateUpdateIdleEndTurn(IdleStateUpdateEndTurn):
@@ -973,7 +973,7 @@ class StateUpdateIdleError(IdleStateUpdateError):
     state: Literal["idle"]
 
 
-class StateUpdateIdleVariant(IdleStateUpdateVariant):
+class StateUpdateIdleNone(IdleStateUpdateNone):
     state: Literal["idle"]
 
 
@@ -997,7 +997,7 @@ StateUpdate: TypeAlias = (
     StateUpdateRunning
     | StateUpdateIdleEndTurn
     | StateUpdateIdleError
-    | StateUpdateIdleVariant
+    | StateUpdateIdleNone
     | StateUpdateRequiresAction
     | StateUpdateUnknown
 )

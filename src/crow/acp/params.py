@@ -6,6 +6,7 @@ What the schema knows is checked and kept, the rest is left out, and so is what 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from types import UnionType
 from typing import (
@@ -22,7 +23,7 @@ from typing import (
     is_typeddict,
 )
 
-from crow.acp.jsonrpc import as_object
+from crow.acp.jsonrpc import Message, as_object
 from crow.core.support.frozen import frozen
 
 Read = Callable[[Any], Any]
@@ -41,9 +42,8 @@ WORDS: Mapping[Any, tuple[type | tuple[type, ...], str]] = {
 
 @frozen
 class Other:
-    """Marks an object whose ``tag`` is none of those that are ``known``; all of it is kept."""
+    """Marks the tag of an object of a kind that nobody knows yet: all of it is kept."""
 
-    tag: str
     known: tuple[str, ...]
 
 
@@ -78,14 +78,16 @@ def reader(shape: Any) -> Read:
     if shape in WORDS:
         return _plain(*WORDS[shape], strict=shape is not bool)
     if origin is Annotated:
-        return _marked(inner[0], inner[1])
+        return _marked(inner[0], inner[1:])
     if origin is Literal:
         return _literal(inner)
     if origin is list:
         return _list(reader(inner[0]))
     if origin in (Union, UnionType):
         return _union(inner)
-    return _plain(dict, "an object") if origin is dict else lambda value: value
+    if origin is dict:
+        return _plain(dict, "an object") if inner[1] is Any else _table(reader(inner[1]))
+    return lambda value: value
 
 
 def _plain(kind: type | tuple[type, ...], name: str, *, strict: bool = False) -> Read:
@@ -115,48 +117,65 @@ def _list(item: Read, *, sound: bool = False) -> Read:
         found: list[Any] = []
         for number, value in enumerate(cast("list[Any]", values)):
             try:
-                found.append(item(value))
-            except MismatchError as error:
+                found.append(_below(item, value, number))
+            except MismatchError:
                 if not sound:
-                    raise error.below(number) from None
+                    raise
         return found
 
     return read
 
 
-def _marked(shape: Any, mark: object) -> Read:
-    if isinstance(mark, Other):
-        return _other(mark)
-    return _list(reader(get_args(shape)[0]), sound=True) if mark == SOUND else reader(shape)
+def _table(of: Read) -> Read:
+    def read(value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise MismatchError("must be an object")
+        return {key: _below(of, each, key) for key, each in cast("Message", value).items()}
+
+    return read
+
+
+def _below(read: Read, value: Any, key: str | int) -> Any:
+    try:
+        return read(value)
+    except MismatchError as error:
+        raise error.below(key) from None
+
+
+def _marked(shape: Any, marks: tuple[object, ...]) -> Read:
+    if isinstance(marks[0], Other):
+        return _other(marks[0])
+    return _list(reader(get_args(shape)[0]), sound=True) if SOUND in marks else reader(shape)
 
 
 def _other(mark: Other) -> Read:
     def read(value: Any) -> Any:
-        tag = as_object(value).get(mark.tag)
-        if not isinstance(tag, str) or tag in mark.known:
-            raise MismatchError(f"must be an object with a {mark.tag!r}")
+        if not isinstance(value, str) or value in mark.known:
+            raise MismatchError(f"must be text, and not {' or '.join(map(repr, mark.known))}")
         return value
 
     return read
 
 
 def _union(shapes: tuple[Any, ...]) -> Read:
-    """Reads what fits first; complains as the one whose tag it has does.
+    """Reads what fits first; complains as the one whose tag it has, or as the only one without.
 
     What reads a shape is made when the first one comes: of most of them none ever does.
     """
     tags = {tag: shape for shape in shapes if (tag := _tag(shape))}
+    untagged = [shape for shape in shapes if shape not in tags.values()]
 
     def read(value: Any) -> Any:
         tag = as_object(value).get("type")
         if isinstance(tag, str) and tag in tags:
             return reader(tags[tag])(value)
-        for shape in shapes:
-            try:
-                return reader(shape)(value)
-            except MismatchError:
-                continue
-        raise MismatchError(f"must have a 'type': {', '.join(tags)}" if tags else "fits nothing")
+        if not untagged:
+            raise MismatchError(f"must have a 'type': {', '.join(tags)}")
+        *others, last = untagged
+        for one in others:
+            with suppress(MismatchError):
+                return reader(one)(value)
+        return reader(last)(value)
 
     return read
 
@@ -172,36 +191,38 @@ class _Field:
     read: Read
     required: bool
     lenient: bool
-    default: Any = None
+    is_open: bool
 
 
 def _field(hint: Any) -> _Field:
     required = get_origin(hint) is not NotRequired
     shape = hint if required else get_args(hint)[0]
-    lenient = get_origin(shape) is Annotated and LENIENT in get_args(shape)
-    only = get_args(shape) if get_origin(shape) is Literal and not required else ()
-    return _Field(reader(shape), required, lenient, only[0] if len(only) == 1 else None)
+    marks = get_args(shape)[1:] if get_origin(shape) is Annotated else ()
+    is_open = any(isinstance(mark, Other) for mark in marks)
+    return _Field(reader(shape), required, LENIENT in marks, is_open)
 
 
 def _object(shape: Any) -> Read:
     hints = get_type_hints(shape, include_extras=True)
     fields = {key: _field(hint) for key, hint in hints.items()}
+    is_open = any(field.is_open for field in fields.values())
 
     def read(value: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise MismatchError("must be an object")
-        found: dict[str, Any] = {}
+        given = cast("Message", value)
+        found = {**given} if is_open else {}
         for key, field in fields.items():
-            given: Any = cast("dict[str, Any]", value).get(key, field.default)
-            if given is None and field.default is None:
+            found.pop(key, None)
+            if given.get(key) is None:
                 if field.required:
                     raise MismatchError("is missing", f".{key}")
                 continue
             try:
-                found[key] = field.read(given)
-            except MismatchError as error:
+                found[key] = _below(field.read, given[key], key)
+            except MismatchError:
                 if not field.lenient:
-                    raise error.below(key) from None
+                    raise
         return found
 
     return read

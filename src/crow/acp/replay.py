@@ -37,6 +37,8 @@ AGENT = "Agent"
 """The tool that hands tasks to sub-agents."""
 GENERAL = "general-purpose"
 """The kind of a sub-agent whose call names none."""
+PRINTED = ("terminal_output", "terminal_exit")
+"""What is said of a terminal behind the call that has it."""
 SETTLED = ("completed", "failed", "cancelled")
 
 
@@ -202,12 +204,29 @@ class JoinedCalls:
         for call_id, update in list(self._open.items()):
             if update.get("status") not in SETTLED:
                 break
-            yield self._open.pop(call_id)
+            yield from told(self._open.pop(call_id))
 
     def rest(self) -> Iterator[Update]:
         """The calls that go on, and what waits behind them."""
-        yield from self._open.values()
+        for update in self._open.values():
+            yield from told(update)
         self._open.clear()
+
+
+def told(update: Card) -> Iterator[Update]:
+    """A call as it is told again; what its terminal shows follows what makes that known.
+
+    Zed reads the one of a call's first update alone, and the other of those behind it.
+    """
+    meta: Any = update.get("_meta", {})
+    if not any(name in meta for name in PRINTED):
+        yield update
+        return
+    first: Any = {**update, "_meta": {name: meta[name] for name in meta if name not in PRINTED}}
+    yield first
+    shown: Any = {name: meta[name] for name in (*PRINTED, "claudeCode") if name in meta}
+    call_id = update["toolCallId"]
+    yield {"sessionUpdate": "tool_call_update", "toolCallId": call_id, "_meta": shown}
 
 
 def is_card(update: Update) -> TypeGuard[Card]:

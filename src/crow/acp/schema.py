@@ -1,9 +1,10 @@
 """Parameters of a client's messages in version 1 of the protocol.
 
-Written by ``tests/acp/write_schema.py`` from the official library; `crow.acp.params` reads them.
+Written by ``tests/acp/write_types.py`` from the official schema, drafts and all; `crow.acp.params`
+reads them.
 """
 
-from typing import Annotated, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias
 
 from crow.acp.params import LENIENT, SOUND, Extensible
 
@@ -12,19 +13,27 @@ class AuthenticateRequest(Extensible):
     methodId: str
 
 
+class ListProvidersRequest(Extensible):
+    pass
+
+
+class SetProviderRequest(Extensible):
+    providerId: str
+    apiType: str
+    baseUrl: str
+    headers: NotRequired[dict[str, str]]
+
+
+class DisableProviderRequest(Extensible):
+    providerId: str
+
+
 class LogoutRequest(Extensible):
     pass
 
 
-class AcpMcpServer(Extensible):
-    name: str
-    serverId: str
-    type: NotRequired[Literal["acp"]]
-
-
-class EnvVariable(Extensible):
-    name: str
-    value: str
+class AuthStatusRequest(Extensible):
+    pass
 
 
 class HttpHeader(Extensible):
@@ -32,88 +41,100 @@ class HttpHeader(Extensible):
     value: str
 
 
-class HttpMcpServer(Extensible):
+class McpServerHttp(Extensible):
     name: str
     url: str
-    headers: list[HttpHeader]
-    type: NotRequired[Literal["http"]]
+    headers: NotRequired[list[HttpHeader]]
+
+
+class McpServerHttpVariant(McpServerHttp):
+    type: Literal["http"]
+
+
+class McpServerSse(Extensible):
+    name: str
+    url: str
+    headers: NotRequired[list[HttpHeader]]
+
+
+class McpServerSseVariant(McpServerSse):
+    type: Literal["sse"]
+
+
+class McpServerAcp(Extensible):
+    name: str
+    serverId: str
+
+
+class McpServerAcpVariant(McpServerAcp):
+    type: Literal["acp"]
+
+
+class EnvVariable(Extensible):
+    name: str
+    value: str
 
 
 class McpServerStdio(Extensible):
     name: str
     command: str
-    args: list[str]
-    env: list[EnvVariable]
+    args: NotRequired[list[str]]
+    env: NotRequired[list[EnvVariable]]
 
 
-class SseMcpServer(Extensible):
-    name: str
-    url: str
-    headers: list[HttpHeader]
-    type: NotRequired[Literal["sse"]]
-
-
-class NewSessionRequest(Extensible):
-    cwd: str
-    additionalDirectories: NotRequired[Annotated[list[str], SOUND]]
-    mcpServers: Annotated[list[HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio], SOUND]
-
-
-class LoadSessionRequest(Extensible):
-    mcpServers: Annotated[list[HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio], SOUND]
-    cwd: str
-    additionalDirectories: NotRequired[Annotated[list[str], SOUND]]
-    sessionId: str
-
-
-class ResumeSessionRequest(Extensible):
-    sessionId: str
-    cwd: str
-    additionalDirectories: NotRequired[Annotated[list[str], SOUND]]
-    mcpServers: NotRequired[
-        Annotated[list[HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio], SOUND]
-    ]
-
-
-class ForkSessionRequest(Extensible):
-    sessionId: str
-    cwd: str
-    additionalDirectories: NotRequired[Annotated[list[str], SOUND]]
-    mcpServers: NotRequired[
-        Annotated[list[HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio], SOUND]
-    ]
-
-
-class ListSessionsRequest(Extensible):
-    cwd: NotRequired[str]
-    cursor: NotRequired[str]
-
-
-class CloseSessionRequest(Extensible):
-    sessionId: str
-
-
-class DeleteSessionRequest(Extensible):
-    sessionId: str
+McpServer: TypeAlias = (
+    McpServerHttpVariant | McpServerSseVariant | McpServerAcpVariant | McpServerStdio
+)
 
 
 class Annotations(Extensible):
-    audience: NotRequired[Annotated[list[Literal["assistant", "user"]], SOUND]]
+    audience: NotRequired[Annotated[list[Literal["assistant", "user"]], LENIENT, SOUND]]
     lastModified: NotRequired[Annotated[str, LENIENT]]
     priority: NotRequired[Annotated[float, LENIENT]]
 
 
-class AudioContentBlock(Extensible):
+class TextContent(Extensible):
+    annotations: NotRequired[Annotated[Annotations, LENIENT]]
+    text: str
+
+
+class ContentBlockText(TextContent):
+    type: Literal["text"]
+
+
+class ImageContent(Extensible):
     annotations: NotRequired[Annotated[Annotations, LENIENT]]
     data: str
     mimeType: str
+    uri: NotRequired[Annotated[str, LENIENT]]
+
+
+class ContentBlockImage(ImageContent):
+    type: Literal["image"]
+
+
+class AudioContent(Extensible):
+    annotations: NotRequired[Annotated[Annotations, LENIENT]]
+    data: str
+    mimeType: str
+
+
+class ContentBlockAudio(AudioContent):
     type: Literal["audio"]
 
 
-class BlobResourceContents(Extensible):
-    blob: str
+class ResourceLink(Extensible):
+    annotations: NotRequired[Annotated[Annotations, LENIENT]]
+    description: NotRequired[Annotated[str, LENIENT]]
     mimeType: NotRequired[Annotated[str, LENIENT]]
+    name: str
+    size: NotRequired[Annotated[int, LENIENT]]
+    title: NotRequired[Annotated[str, LENIENT]]
     uri: str
+
+
+class ContentBlockResourceLink(ResourceLink):
+    type: Literal["resource_link"]
 
 
 class TextResourceContents(Extensible):
@@ -122,46 +143,98 @@ class TextResourceContents(Extensible):
     uri: str
 
 
-class EmbeddedResourceContentBlock(Extensible):
+class BlobResourceContents(Extensible):
+    blob: str
+    mimeType: NotRequired[Annotated[str, LENIENT]]
+    uri: str
+
+
+EmbeddedResourceResource: TypeAlias = TextResourceContents | BlobResourceContents
+
+
+class EmbeddedResource(Extensible):
     annotations: NotRequired[Annotated[Annotations, LENIENT]]
-    resource: TextResourceContents | BlobResourceContents
+    resource: EmbeddedResourceResource
+
+
+class ContentBlockResource(EmbeddedResource):
     type: Literal["resource"]
 
 
-class ImageContentBlock(Extensible):
-    annotations: NotRequired[Annotated[Annotations, LENIENT]]
-    data: str
-    mimeType: str
-    uri: NotRequired[Annotated[str, LENIENT]]
-    type: Literal["image"]
+ContentBlock: TypeAlias = (
+    ContentBlockText
+    | ContentBlockImage
+    | ContentBlockAudio
+    | ContentBlockResourceLink
+    | ContentBlockResource
+)
 
 
-class ResourceContentBlock(Extensible):
-    annotations: NotRequired[Annotated[Annotations, LENIENT]]
-    description: NotRequired[Annotated[str, LENIENT]]
-    mimeType: NotRequired[Annotated[str, LENIENT]]
-    name: str
-    size: NotRequired[Annotated[int, LENIENT]]
-    title: NotRequired[Annotated[str, LENIENT]]
-    uri: str
-    type: Literal["resource_link"]
+class SystemPrompt(Extensible):
+    mode: str
+    content: list[ContentBlock]
 
 
-class TextContentBlock(Extensible):
-    annotations: NotRequired[Annotated[Annotations, LENIENT]]
-    text: str
-    type: Literal["text"]
+class NewSessionRequest(Extensible):
+    cwd: str
+    additionalDirectories: NotRequired[list[str]]
+    mcpServers: NotRequired[list[McpServer]]
+    systemPrompt: NotRequired[SystemPrompt]
 
 
-class PromptRequest(Extensible):
+class LoadSessionRequest(Extensible):
+    mcpServers: NotRequired[list[McpServer]]
+    cwd: str
+    additionalDirectories: NotRequired[list[str]]
     sessionId: str
-    prompt: list[
-        TextContentBlock
-        | ImageContentBlock
-        | AudioContentBlock
-        | ResourceContentBlock
-        | EmbeddedResourceContentBlock
-    ]
+    systemPrompt: NotRequired[SystemPrompt]
+
+
+class ListSessionsRequest(Extensible):
+    cwd: NotRequired[str]
+    cursor: NotRequired[str]
+    archived: NotRequired[str]
+
+
+class DeleteSessionRequest(Extensible):
+    sessionId: str
+
+
+class ForkSessionRequest(Extensible):
+    sessionId: str
+    cwd: str
+    additionalDirectories: NotRequired[list[str]]
+    mcpServers: NotRequired[list[McpServer]]
+    systemPrompt: NotRequired[SystemPrompt]
+
+
+class ArchiveSessionRequest(Extensible):
+    sessionId: str
+
+
+class UnarchiveSessionRequest(Extensible):
+    sessionId: str
+
+
+class SessionStatusRequest(Extensible):
+    sessionId: str
+
+
+class SetSessionTitleRequest(Extensible):
+    sessionId: str
+    title: str
+
+
+class ResumeSessionRequest(Extensible):
+    sessionId: str
+    cwd: str
+    additionalDirectories: NotRequired[list[str]]
+    mcpServers: NotRequired[list[McpServer]]
+    systemPrompt: NotRequired[SystemPrompt]
+
+
+class CloseSessionRequest(Extensible):
+    sessionId: str
 
 
 class SetSessionModeRequest(Extensible):
@@ -169,18 +242,36 @@ class SetSessionModeRequest(Extensible):
     modeId: str
 
 
+class SetSessionConfigOptionRequestFields(Extensible):
+    sessionId: str
+    configId: str
+
+
+class SetSessionConfigOptionRequestBoolean(SetSessionConfigOptionRequestFields):
+    type: Literal["boolean"]
+    value: bool
+
+
+class SetSessionConfigOptionRequestValueId(SetSessionConfigOptionRequestFields):
+    value: str
+
+
+SetSessionConfigOptionRequest: TypeAlias = (
+    SetSessionConfigOptionRequestBoolean | SetSessionConfigOptionRequestValueId
+)
+
+
+class PromptRequest(Extensible):
+    sessionId: str
+    prompt: list[ContentBlock]
+
+
 class CancelNotification(Extensible):
     sessionId: str
 
 
-class SetSessionConfigOptionSelectRequest(Extensible):
-    sessionId: str
-    configId: str
-    value: str
-
-
-class SetSessionConfigOptionBooleanRequest(Extensible):
-    sessionId: str
-    configId: str
-    value: bool
-    type: NotRequired[Literal["boolean"]]
+class MessageMcpNotification(Extensible):
+    serverId: str
+    requestId: str
+    method: str
+    params: NotRequired[dict[str, Any]]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
-from crow.acp.content import GONE
 from crow.acp.jsonrpc import AUTH_REQUIRED, INTERNAL_ERROR, Message
 from crow.core.errors import ModelError
 from crow.core.events import Notice
@@ -82,16 +81,18 @@ def tokens(usage: Usage) -> v2.Usage:
     }
     if "cached_tokens" in usage:
         counted["cachedReadTokens"] = usage["cached_tokens"]
+    if "cache_write_tokens" in usage:
+        counted["cachedWriteTokens"] = usage["cache_write_tokens"]
     if "reasoning_tokens" in usage:
         counted["thoughtTokens"] = usage["reasoning_tokens"]
     return counted
 
 
 def title_of(prompt: Content) -> str:
-    """A title for a session that has none: the beginning of its first prompt."""
+    """A title for a session that has none: the first line of its first prompt."""
     parts = [prompt] if isinstance(prompt, str) else [text_of([part]) for part in prompt]
-    begun = " ".join(part.lstrip()[:ENOUGH] for part in parts)
-    words = " ".join(begun.replace(f" ({GONE})", "").split())
+    begun = " ".join(part[:ENOUGH] for part in parts).lstrip()
+    words = " ".join("".join(begun.splitlines()[:1]).split())
     return words if len(words) <= TITLE else words[: TITLE - 1].rstrip() + "…"
 
 

@@ -17,8 +17,9 @@ from crow.acp.tool_calls import (
     RunningCalls,
     ToolCalls,
     ToolCallView,
-    exit_code,
+    exit_status,
     fence,
+    printed,
     terminal,
     text,
     tool_call_update,
@@ -174,13 +175,14 @@ class ToolCallsV1(ToolCalls):
     """The open calls of a session in the words of version 1.
 
     A command shows its output as text, or in a terminal of the client's. A client that shows
-    commands that it does not run as terminals reads of them in the ``_meta`` of the updates.
+    commands that it does not run as terminals reads of them in the ``_meta`` of the updates; so
+    does one that has run them, on another day: its own terminals are gone.
     """
 
     def __init__(self, view: SessionView, running: RunningCalls) -> None:
         super().__init__(view, running)
         able = view.capabilities
-        self._has_terminals = view.live and able.terminal_output and not able.terminals
+        self._has_terminals = able.terminal_output and not (view.live and able.terminals)
 
     def _first(self, told: v2.ToolCallUpdate) -> Update:
         shown: v1.ToolCall = older(told)
@@ -207,8 +209,10 @@ class ToolCallsV1(ToolCalls):
         if not event.text:
             return card, []
         if self._shows_terminal(card):
-            meta = {"terminal_output": output(card.call_id, event.text)}
-            return replace(card, streamed=True), [{**update, "_meta": meta}]
+            said = event.text if self.live else card.output + event.text
+            card = replace(card, streamed=True, output="" if self.live else said)
+            meta = {"terminal_output": output(card.call_id, said)}
+            return card, [{**update, "_meta": meta}]
         shown = (card.output + event.text)[-SHOWN:]
         return replace(card, output=shown), [{**update, "content": [text(fence(shown))]}]
 
@@ -226,13 +230,20 @@ class ToolCallsV1(ToolCalls):
 
     def _exit(self, card: ToolCallView, outcome: Outcome, result: ToolResult) -> Message:
         """The end of a command that is shown as a terminal, with what was not shown of it yet."""
-        ended = {"exit_code": exit_code(result), "signal": None}
-        if outcome == "cancelled":
-            ended = {"exit_code": None, "signal": "SIGTERM"}
+        status = exit_status(outcome, result)
+        ended = {"exit_code": status.get("exitCode"), "signal": status.get("signal")}
         meta: Message = {"terminal_exit": {"terminal_id": card.call_id, **ended}}
-        if not card.streamed or outcome == "cancelled":
-            meta["terminal_output"] = output(card.call_id, result.text)
+        if said := self._unshown(card, outcome, result):
+            meta["terminal_output"] = output(card.call_id, said)
         return meta
+
+    def _unshown(self, card: ToolCallView, outcome: Outcome, result: ToolResult) -> str:
+        """What was not shown yet: what came of it, or, on a later day, all that was printed."""
+        if self.live:
+            return "" if card.streamed and outcome != "cancelled" else result.text
+        if outcome == "cancelled":
+            return card.output + result.text
+        return card.output or printed(result) or result.text
 
     def _diffs(self, diffs: tuple[Diff, ...]) -> list[v2.ToolCallContent]:
         return older(list(map(diff, diffs)))

@@ -126,7 +126,7 @@ async def test_everything_that_a_prompt_can_hold_reaches_the_model(
         ]
     said: Any = model.asked[0]["messages"][-1]["content"]
     assert f"See @{tmp_path}/a.txt" in said[0]["text"]
-    assert "A page." in said[0]["text"]
+    assert "A page." in said[-1]["text"]
     assert said[1]["image_url"]["url"] == "data:image/png;base64,aGk="
     assert "_own" in said[2]["text"]
 

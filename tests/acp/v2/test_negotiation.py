@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.acp.v2.conftest import Draft
 
+from crow import Agent
 from crow.acp.capabilities import ClientCapabilities
 from crow.acp.initialize import AgentCapabilities, initialize
 from crow.acp.jsonrpc import Message
-from crow.testing import FakeEditor
+from crow.testing import FakeEditor, ScriptedModel
 
 CROW = str(Path(sys.executable).with_name("crow"))
 INFO = {"name": "test", "version": "1"}
@@ -181,3 +183,16 @@ async def test_initialize_is_answered_before_anything_is_imported(tmp_path: Path
     )
     out, _ = await process.communicate()
     assert out.decode().strip() == "[]"
+
+
+async def test_a_server_that_is_reached_in_an_unknown_way_is_refused(tmp_path: Path) -> None:
+    draft = Draft()
+    async with draft.connected(Agent(ScriptedModel())):
+        server = {"type": "pigeon", "name": "a", "loft": 7}
+        answer = await draft.wire.request(
+            "session/new", {"cwd": str(tmp_path), "mcpServers": [server]}
+        )
+    assert answer["error"]["code"] == -32602
+    assert answer["error"]["data"]["details"] == (
+        "mcpServers: there is no 'pigeon', only stdio, http, sse, acp"
+    )

@@ -1,6 +1,6 @@
 """The messages of the agent in version 2 of the protocol: updates, requests, and answers.
 
-Written by ``tests/acp/write_outgoing.py`` from the official schema, drafts and all. For type
+Written by ``tests/acp/write_types.py`` from the official schema, drafts and all. For type
 checkers only: nothing imports it at run time.
 """
 
@@ -820,11 +820,11 @@ class IdleStateUpdateError(ErrorStopReason, IdleStateUpdateFields):
     stopReason: Literal["error"]
 
 
-class IdleStateUpdateVariant(IdleStateUpdateFields):
+class IdleStateUpdateNone(IdleStateUpdateFields):
     stopReason: NotRequired[None]
 
 
-IdleStateUpdate: TypeAlias = IdleStateUpdateEndTurn | IdleStateUpdateError | IdleStateUpdateVariant
+IdleStateUpdate: TypeAlias = IdleStateUpdateEndTurn | IdleStateUpdateError | IdleStateUpdateNone
 
 
 class StateUpdateIdleEndTurn(IdleStateUpdateEndTurn):
@@ -835,7 +835,7 @@ class StateUpdateIdleError(IdleStateUpdateError):
     state: Literal["idle"]
 
 
-class StateUpdateIdleVariant(IdleStateUpdateVariant):
+class StateUpdateIdleNone(IdleStateUpdateNone):
     state: Literal["idle"]
 
 
@@ -859,7 +859,7 @@ StateUpdate: TypeAlias = (
     StateUpdateRunning
     | StateUpdateIdleEndTurn
     | StateUpdateIdleError
-    | StateUpdateIdleVariant
+    | StateUpdateIdleNone
     | StateUpdateRequiresAction
     | StateUpdateUnknown
 )
@@ -955,7 +955,7 @@ class SessionUpdateStateUpdateIdleError(StateUpdateIdleError):
     sessionUpdate: Literal["state_update"]
 
 
-class SessionUpdateStateUpdateIdleVariant(StateUpdateIdleVariant):
+class SessionUpdateStateUpdateIdleNone(StateUpdateIdleNone):
     sessionUpdate: Literal["state_update"]
 
 
@@ -1203,7 +1203,7 @@ SessionUpdate: TypeAlias = (
     | SessionUpdateStateUpdateRunning
     | SessionUpdateStateUpdateIdleEndTurn
     | SessionUpdateStateUpdateIdleError
-    | SessionUpdateStateUpdateIdleVariant
+    | SessionUpdateStateUpdateIdleNone
     | SessionUpdateStateUpdateRequiresAction
     | SessionUpdateStateUpdateUnknown
     | SessionUpdateToolCallContentChunk

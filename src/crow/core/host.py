@@ -48,7 +48,7 @@ class Host:
         On a session it stands in the place of the agent's extension of that name; a ``lifespan`` is
         called with the session, entered before the next prompt is answered and left at its end.
         """
-        return self.scope.use(thing, name=name, trusted=trusted, source=source, **options)
+        return self.scope.taking.use(thing, name=name, trusted=trusted, source=source, **options)
 
     def remove(self, name: str) -> None:
         """Take an extension away with all that it added. Raises `ExtensionError` for no such one.
@@ -61,26 +61,26 @@ class Host:
         """Let the model call a tool; returns the disposer."""
         if not hasattr(tool, "parameters"):
             raise ExtensionError(f"{tool!r} is no tool: decorate the function with @tool")
-        scope = self.scope
+        scope = self.scope.taking
         return scope.tools.add(tool.name, tool, scope.hooks.whose(), replace=replace)
 
     def add_command(self, command: SlashCommand, *, replace: bool = False) -> Callable[[], None]:
         """Offer a slash command; returns the disposer."""
         if not callable(getattr(command, "run", None)):
             raise ExtensionError(f"{command!r} is no command: it has no 'run'")
-        scope = self.scope
+        scope = self.scope.taking
         return scope.commands.add(command.name, command, scope.hooks.whose(), replace=replace)
 
     def add_mode(self, mode: Mode, *, replace: bool = False) -> Callable[[], None]:
         """Offer a mode; returns the disposer."""
         if not hasattr(mode, "id"):
             raise ExtensionError(f"{mode!r} is no mode: Mode(id, name, description) is one")
-        scope = self.scope
+        scope = self.scope.taking
         return scope.modes.add(mode.id, mode, scope.hooks.whose(), replace=replace)
 
     def add_section(self, section: PromptSection, *, replace: bool = False) -> Callable[[], None]:
         """Add a part to the system prompt; returns the disposer."""
         if not hasattr(section, "text"):
             raise ExtensionError(f"{section!r} is no section: PromptSection(name, text) is one")
-        scope = self.scope
+        scope = self.scope.taking
         return scope.sections.add(section.name, section, scope.hooks.whose(), replace=replace)

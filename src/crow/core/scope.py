@@ -75,6 +75,13 @@ class Scope:
         """Everything that hangs here by name, beside extensions."""
         return self.tools, self.commands, self.modes, self.sections
 
+    @property
+    def taking(self) -> Scope:
+        """This one, to hang something in. Raises `SessionError` for a closed session's."""
+        if self.session is not None:
+            self.session.refuse_closed()
+        return self
+
     # what counts
 
     @property

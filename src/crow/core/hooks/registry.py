@@ -217,6 +217,8 @@ class HookRegistry(HookPoints):
         """
         if not isinstance(cast(object, event), str):
             raise HookError(f"which event is {event!r} for? register takes its name first")
+        if self.session is not None:
+            self.session.refuse_closed()
         options = tools, order, timeout, background, judge, thread
 
         def add(fn: F) -> F:

@@ -65,9 +65,10 @@ class Host:
         return scope.tools.add(tool.name, tool, scope.hooks.whose(), replace=replace)
 
     def add_command(self, command: SlashCommand, *, replace: bool = False) -> Callable[[], None]:
-        """Offer a slash command; returns the disposer."""
+        """Offer a slash command; returns the disposer. Its name is one word, as ``git:review``."""
         if not callable(getattr(command, "run", None)):
             raise ExtensionError(f"{command!r} is no command: it has no 'run'")
+        refuse_untypable(command.name)
         scope = self.scope.taking
         return scope.commands.add(command.name, command, scope.hooks.whose(), replace=replace)
 
@@ -84,3 +85,16 @@ class Host:
             raise ExtensionError(f"{section!r} is no section: PromptSection(name, text) is one")
         scope = self.scope.taking
         return scope.sections.add(section.name, section, scope.hooks.whose(), replace=replace)
+
+
+def refuse_untypable(name: object) -> None:
+    """Raise `ExtensionError` for a name that no prompt can begin with: a prompt is cut at blanks.
+
+    Clients take a slash for the end of one, or of what they know of it.
+    """
+    words = name.replace("/", " ").split() if isinstance(name, str) else []
+    if words == [name]:
+        return
+    better = repr("-".join(words)) if words else "a name such as 'review' or 'git:review'"
+    told = "is no name of a command, which is one word without a slash"
+    raise ExtensionError(f"{name!r} {told}: {better}")

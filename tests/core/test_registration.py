@@ -202,6 +202,44 @@ def test_an_option_that_makes_no_sense_at_a_point_is_an_error(event, options, wr
         agent_with().hooks.register(event, lambda ctx: None, **options)
 
 
+async def test_what_takes_any_keywords_gets_all_that_a_moment_has(echo):
+    heard: list[dict[str, Any]] = []
+
+    class Open:
+        def before_tool(self, **moment: Any) -> None:
+            heard.append(moment)
+
+        async def after_tool(self, call: Any, result: Any = None, **rest: Any) -> None:
+            heard.append(rest)
+
+        def after_run(self, ctx: Any, **rest: Any) -> None:
+            heard.append(rest)
+
+    model = ScriptedModel(call("echo", text="hi"), "done")
+    await Agent(model, tools=[echo], hooks=[Open()]).run("go")
+    common = {"agent", "session", "session_id", "cwd", "state", "ui", "trace"}
+    before, after, with_context = heard
+    assert {*before} == {"call", "tool", "args"} | common
+    assert before["args"] == {"text": "hi"}
+    assert before["session"].id == before["session_id"]
+    assert {"tool", "args", "output", "outcome", "duration"} <= {*after}
+    assert not {"call", "result"} & {*after}
+    assert with_context == {}  # the context has all of it
+
+
+async def test_what_takes_any_keywords_goes_around_and_changes_what_it_gets(echo):
+    def before_tool(**moment: Any) -> None:
+        moment["args"]["text"] = "other"
+
+    async def around_tool(**moment: Any) -> Any:
+        return await moment["call_next"]()
+
+    model = ScriptedModel(call("echo", text="hi"), "done")
+    agent = Agent(model, tools=[echo], hooks=[before_tool, around_tool])
+    reply = await agent.run("go")
+    assert reply.session.messages[2]["content"] == "echo other"
+
+
 def test_what_cannot_be_called_by_name_is_an_error():
     def keyword_only(ctx: Any, *, call: Any) -> None: ...
 

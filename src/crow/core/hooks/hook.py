@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dis
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
 from inspect import (
@@ -26,7 +26,13 @@ from crow.core.hooks.context import Context
 from crow.core.hooks.contexts import ToolContext
 from crow.core.hooks.points import COMMON, Filter, Point
 from crow.core.support.clock import BLOCKING
-from crow.core.support.parameters import KEYWORD_ONLY, SAYS_MORE, VAR_POSITIONAL, parameters
+from crow.core.support.parameters import (
+    KEYWORD_ONLY,
+    SAYS_MORE,
+    VAR_KEYWORD,
+    VAR_POSITIONAL,
+    parameters,
+)
 from crow.core.trace import Role
 
 NUMBERS = count(1)
@@ -142,8 +148,15 @@ class Hook:
         if self.background or self.judge or self.thread or self.tools is not None:
             self._fit(point)
         whole = WHOLE.get(point.kind, CONTEXT)
-        sources = whole if _takes(self.function, whole) else _sources(self.function, point)
-        self.call = self.function if sources == whole else _filled(self.function, sources, point)
+        sources, rest = whole, ()
+        if not _takes(self.function, whole):
+            sources, rest = _sources(self.function, point)
+        if rest:
+            self.call = _filled_by_name(self.function, sources, rest)
+        elif sources != whole:
+            self.call = _filled(self.function, sources, point)
+        else:
+            self.call = self.function
         self.event, self.when = point.name, when
         changes = () if self.judge or self.background else point.changes
         self.role = Role(self.owner, point.name, self.name, changes)
@@ -221,6 +234,18 @@ def _filled(fn: Callable[..., Any], sources: tuple[str, ...], point: Point) -> C
     return given_one if len(sources) == 1 else given_fields
 
 
+def _filled_by_name(
+    fn: Callable[..., Any], sources: tuple[str, ...], rest: tuple[str, ...]
+) -> Callable[..., Any]:
+    """A callable of a context that gives ``fn`` what it names, and the ``rest`` as keywords."""
+
+    def given(ctx: Any, call_next: Any = None) -> Any:
+        named = {name: _fill(name, ctx, call_next) for name in rest}
+        return fn(*[_fill(source, ctx, call_next) for source in sources], **named)
+
+    return given
+
+
 def _fill(source: str, ctx: Any, call_next: Any) -> Any:
     if source == "ctx":
         return ctx
@@ -236,8 +261,10 @@ def _at_once(function: Callable[..., Any], *given: Any) -> Any:
     raise RuntimeError("waited, though it awaits nothing")
 
 
-def _sources(fn: Callable[..., Any], point: Point) -> tuple[str, ...]:
-    """What fills the parameters; those with a default keep it.
+def _sources(
+    fn: Callable[..., Any], point: Point
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What fills the parameters, and ``**rest``; those with a default keep it.
 
     Raises `HookError` for one that nothing fills.
     """
@@ -247,7 +274,7 @@ def _sources(fn: Callable[..., Any], point: Point) -> tuple[str, ...]:
         raise HookError(f"{fn!r} cannot be a hook: {error}") from None
     sources: list[str] = []
     if known and known[0].kind is VAR_POSITIONAL:
-        return WHOLE.get(point.kind, CONTEXT)
+        return WHOLE.get(point.kind, CONTEXT), ()
     for index, parameter in enumerate(known):
         if not parameter.required:
             continue
@@ -255,7 +282,16 @@ def _sources(fn: Callable[..., Any], point: Point) -> tuple[str, ...]:
             raise HookError(f"{_named(fn)}: {parameter.name!r} must not be keyword-only")
         name = parameter.name
         sources.append(name if name == "ctx" else _source(fn, point, name, first=index == 0))
-    return tuple(sources)
+    is_open = bool(known) and known[-1].kind is VAR_KEYWORD
+    named = {"ctx", *sources, *(parameter.name for parameter in known)}
+    rest = _rest(point, named) if is_open and "ctx" not in sources else ()
+    return tuple(sources), rest
+
+
+def _rest(point: Point, named: Collection[str]) -> tuple[str, ...]:
+    """What ``**rest`` gets beside what is named: all that a point has, as a context would be."""
+    every = (*point.fields, *COMMON, *WHOLE.get(point.kind, ()))
+    return tuple([name for name in every if name not in named])
 
 
 def _source(fn: Callable[..., Any], point: Point, parameter: str, *, first: bool) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -554,7 +555,7 @@ def test_marked_functions_and_methods_are_hooks():
         def anything(self, ctx: Any) -> None: ...
 
         @property
-        def before_run(self) -> None:
+        def anything_else(self) -> None:
             raise AssertionError("properties are left alone")
 
     agent = agent_with(hooks=[watch, Odd()])
@@ -584,6 +585,27 @@ def test_no_value_that_is_made_when_it_is_asked_for_is_made_by_looking_for_hooks
     agent = agent_with(hooks=[lazy])
     assert lazy.made == 0
     assert [hook.name for hook in agent.hooks.after_turn.entries] == ["after_turn"]
+
+
+@pytest.mark.parametrize("made", [property, cached_property])
+def test_a_property_named_like_an_event_is_named_and_not_asked_for(made):
+    def before_tool(self: Any) -> Any:
+        raise AssertionError("it is not asked for")
+
+    odd = type("Odd", (), {"before_tool": made(before_tool), "after_turn": lambda self: None})
+    told = r"^Odd.before_tool is a property, which hangs nothing: make it a method, or .*\.py:\d+\)$"
+    with pytest.raises(HookError, match=told):
+        agent_with(hooks=[odd()])
+
+
+def test_a_hook_in_a_slot_hangs_as_one_in_a_dict_does():
+    @dataclass(slots=True)
+    class Guard:
+        before_tool: Any
+        after_turn: Any = None
+
+    agent = agent_with(hooks=[Guard(lambda call: Deny("no"))])
+    assert [hook.event for hook in agent.hooks] == ["before_tool"]
 
 
 def test_a_mark_on_something_else_is_an_error():

@@ -593,7 +593,9 @@ def test_a_property_named_like_an_event_is_named_and_not_asked_for(made):
         raise AssertionError("it is not asked for")
 
     odd = type("Odd", (), {"before_tool": made(before_tool), "after_turn": lambda self: None})
-    told = r"^Odd.before_tool is a property, which hangs nothing: make it a method, or .*\.py:\d+\)$"
+    told = (
+        r"^Odd.before_tool is a property, which hangs nothing: make it a method, or .*\.py:\d+\)$"
+    )
     with pytest.raises(HookError, match=told):
         agent_with(hooks=[odd()])
 

@@ -657,14 +657,14 @@ async def test_nothing_hangs_on_a_session_that_is_closed_and_whoever_tries_is_to
         lambda: hooks.before_run(lambda ctx: None),
     ]
     for late in tries:
-        with pytest.raises(SessionError, match=rf"the session {session.id} is closed: load_session"):
+        with pytest.raises(
+            SessionError, match=rf"the session {session.id} is closed: load_session"
+        ):
             late()
     assert not (session.tools or session.commands or session.extensions)
 
 
-async def test_a_session_that_is_loaded_again_takes_what_its_closed_one_does_not(
-    tmp_path, echo
-):
+async def test_a_session_that_is_loaded_again_takes_what_its_closed_one_does_not(tmp_path, echo):
     agent = bare(hooks=[PersistenceHook(tmp_path / "crow.db")])
     async with agent:
         closed = (await agent.run("go")).session

@@ -261,9 +261,7 @@ def _at_once(function: Callable[..., Any], *given: Any) -> Any:
     raise RuntimeError("waited, though it awaits nothing")
 
 
-def _sources(
-    fn: Callable[..., Any], point: Point
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _sources(fn: Callable[..., Any], point: Point) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What fills the parameters, and ``**rest``; those with a default keep it.
 
     Raises `HookError` for one that nothing fills.

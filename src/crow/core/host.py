@@ -48,7 +48,7 @@ class Host:
         On a session it stands in the place of the agent's extension of that name; a ``lifespan`` is
         called with the session, entered before the next prompt is answered and left at its end.
         """
-        return self.scope.taking.use(thing, name=name, trusted=trusted, source=source, **options)
+        return self._open_scope().use(thing, name=name, trusted=trusted, source=source, **options)
 
     def remove(self, name: str) -> None:
         """Take an extension away with all that it added. Raises `ExtensionError` for no such one.
@@ -57,11 +57,17 @@ class Host:
         """
         self.scope.remove(name)
 
+    def _open_scope(self) -> Scope:
+        """Where things are hung. Raises `SessionError` for a closed session's."""
+        if self.scope.session is not None:
+            self.scope.session.refuse_closed()
+        return self.scope
+
     def add_tool(self, tool: Tool, *, replace: bool = False) -> Callable[[], None]:
         """Let the model call a tool; returns the disposer."""
         if not hasattr(tool, "parameters"):
             raise ExtensionError(f"{tool!r} is no tool: decorate the function with @tool")
-        scope = self.scope.taking
+        scope = self._open_scope()
         return scope.tools.add(tool.name, tool, scope.hooks.whose(), replace=replace)
 
     def add_command(self, command: SlashCommand, *, replace: bool = False) -> Callable[[], None]:
@@ -69,21 +75,21 @@ class Host:
         if not callable(getattr(command, "run", None)):
             raise ExtensionError(f"{command!r} is no command: it has no 'run'")
         refuse_untypable(command.name)
-        scope = self.scope.taking
+        scope = self._open_scope()
         return scope.commands.add(command.name, command, scope.hooks.whose(), replace=replace)
 
     def add_mode(self, mode: Mode, *, replace: bool = False) -> Callable[[], None]:
         """Offer a mode; returns the disposer."""
         if not hasattr(mode, "id"):
             raise ExtensionError(f"{mode!r} is no mode: Mode(id, name, description) is one")
-        scope = self.scope.taking
+        scope = self._open_scope()
         return scope.modes.add(mode.id, mode, scope.hooks.whose(), replace=replace)
 
     def add_section(self, section: PromptSection, *, replace: bool = False) -> Callable[[], None]:
         """Add a part to the system prompt; returns the disposer."""
         if not hasattr(section, "text"):
             raise ExtensionError(f"{section!r} is no section: PromptSection(name, text) is one")
-        scope = self.scope.taking
+        scope = self._open_scope()
         return scope.sections.add(section.name, section, scope.hooks.whose(), replace=replace)
 
 

@@ -27,6 +27,7 @@ from crow.core.events import (
 )
 from crow.core.messages import tool_answer, user
 from crow.core.session import Session
+from crow.core.store import ForkStore
 from crow.core.verdicts import Answer, Deny
 from crow.extensions import PersistenceHook
 from crow.testing import ScriptedModel, call, text
@@ -404,3 +405,16 @@ async def test_a_session_that_was_just_opened_is_read_once_to_be_told_again(tmp_
         assert await told() == ["One.", "2."]
         await agent.run("And now", session=session)
         assert await told() == ["One.", "2.", "Three."]
+
+
+async def test_the_hook_has_a_store_and_answers_what_that_is_asked(tmp_path: Path) -> None:
+    hook = PersistenceHook(tmp_path / "crow.db")
+    async with Agent(ScriptedModel("hi"), hooks=[hook]) as agent:
+        session = (await agent.run("hello")).session
+        assert agent.store is hook.store
+        assert isinstance(agent.store, ForkStore)
+        found, _ = await hook.sessions()
+        assert [each.id for each in found] == [session.id]
+        assert hook.path == hook.store.path == tmp_path / "crow.db"
+        with pytest.raises(AttributeError, match="no_such"):
+            _ = hook.no_such

@@ -55,7 +55,7 @@ class Owner:
     which they were used, 0 for what is none; one that stands in another's place on a session has
     that one's number. ``by`` is who used it, in a hook of its own. ``moved`` says that it stands
     where one of an earlier number stood. ``place`` is where what it hangs stands then, in either
-    case.
+    case. ``store`` is what it has made the agent's store, which goes with it.
     """
 
     name: str
@@ -66,6 +66,7 @@ class Owner:
     by: Owner | None = None
     moved: bool = False
     place: tuple[int, ...] = ()
+    store: Any = None
 
 
 class HookOptions(TypedDict, total=False):

@@ -322,9 +322,8 @@ class HookRegistry(HookPoints):
         now = doing()
         known = [*self.owners, *(self.agent.owners if self.agent else ())]
         if now is not None:
-            known += [
-                owner for each in now.agent.hooks.around(now.session) for owner in each.owners
-            ]
+            around = now.agent.hooks.around(now.session)
+            known += [owner for each in around for owner in each.owners]
         for owner in known:
             if thing is not None and owner.thing is thing:
                 return owner
@@ -383,9 +382,8 @@ class HookRegistry(HookPoints):
     def remove(self, owner: Owner) -> None:
         """Take away all hooks, points and watchers of one owner."""
         self._take_away(lambda other: _belongs(other, owner))
-        thing = owner.thing
         for told in (self.watchers, *(point.watchers for point in self._points.values())):
-            told[:] = [each for each in told if getattr(each, "__self__", self) is not thing]
+            told[:] = [each for each in told if getattr(each, "__self__", self) is not owner.thing]
 
     def drop(self, owner: Owner) -> None:
         """Take away what one owner hung; the same thing under another owner is somebody else's."""

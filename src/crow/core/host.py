@@ -6,6 +6,7 @@ back: whoever is below them imports these types from here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from crow.core.agent import Scope as Scope  # noqa: PLC0414
     from crow.core.agent import Session as Session  # noqa: PLC0414
     from crow.core.agent import Store as Store  # noqa: PLC0414
+
+TYPED = re.compile(r"[^\s/]+").fullmatch
+"""The name of a command; what is typed is cut at blanks."""
 
 
 class Host:
@@ -48,7 +52,7 @@ class Host:
         On a session it stands in the place of the agent's extension of that name; a ``lifespan`` is
         called with the session, entered before the next prompt is answered and left at its end.
         """
-        return self._open_scope().use(thing, name=name, trusted=trusted, source=source, **options)
+        return self.scope.use(thing, name=name, trusted=trusted, source=source, **options)
 
     def remove(self, name: str) -> None:
         """Take an extension away with all that it added. Raises `ExtensionError` for no such one.
@@ -57,50 +61,42 @@ class Host:
         """
         self.scope.remove(name)
 
-    def _open_scope(self) -> Scope:
-        """Where things are hung. Raises `SessionError` for a closed session's."""
-        if self.scope.session is not None:
-            self.scope.session.refuse_closed()
-        return self.scope
-
     def add_tool(self, tool: Tool, *, replace: bool = False) -> Callable[[], None]:
         """Let the model call a tool; returns the disposer."""
         if not hasattr(tool, "parameters"):
             raise ExtensionError(f"{tool!r} is no tool: decorate the function with @tool")
-        scope = self._open_scope()
+        scope = self.scope
         return scope.tools.add(tool.name, tool, scope.hooks.whose(), replace=replace)
 
     def add_command(self, command: SlashCommand, *, replace: bool = False) -> Callable[[], None]:
         """Offer a slash command; returns the disposer. Its name is one word, as ``git:review``."""
         if not callable(getattr(command, "run", None)):
             raise ExtensionError(f"{command!r} is no command: it has no 'run'")
-        refuse_untypable(command.name)
-        scope = self._open_scope()
+        if not isinstance(command.name, str) or TYPED(command.name) is None:
+            raise ExtensionError(_untypable(command.name))
+        scope = self.scope
         return scope.commands.add(command.name, command, scope.hooks.whose(), replace=replace)
 
     def add_mode(self, mode: Mode, *, replace: bool = False) -> Callable[[], None]:
         """Offer a mode; returns the disposer."""
         if not hasattr(mode, "id"):
             raise ExtensionError(f"{mode!r} is no mode: Mode(id, name, description) is one")
-        scope = self._open_scope()
+        scope = self.scope
         return scope.modes.add(mode.id, mode, scope.hooks.whose(), replace=replace)
 
     def add_section(self, section: PromptSection, *, replace: bool = False) -> Callable[[], None]:
         """Add a part to the system prompt; returns the disposer."""
         if not hasattr(section, "text"):
             raise ExtensionError(f"{section!r} is no section: PromptSection(name, text) is one")
-        scope = self._open_scope()
+        scope = self.scope
         return scope.sections.add(section.name, section, scope.hooks.whose(), replace=replace)
 
 
-def refuse_untypable(name: object) -> None:
-    """Raise `ExtensionError` for a name that no prompt can begin with: a prompt is cut at blanks.
+def _untypable(name: object) -> str:
+    """What is said of a name that no prompt can begin with: a prompt is cut at blanks.
 
     Clients take a slash for the end of one, or of what they know of it.
     """
     words = name.replace("/", " ").split() if isinstance(name, str) else []
-    if words == [name]:
-        return
     better = repr("-".join(words)) if words else "a name such as 'review' or 'git:review'"
-    told = "is no name of a command, which is one word without a slash"
-    raise ExtensionError(f"{name!r} {told}: {better}")
+    return f"{name!r} is no name of a command, which is one word without a slash: {better}"

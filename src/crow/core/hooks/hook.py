@@ -281,10 +281,10 @@ def _sources(fn: Callable[..., Any], point: Point) -> tuple[tuple[str, ...], tup
             raise HookError(f"{_named(fn)}: {parameter.name!r} must not be keyword-only")
         name = parameter.name
         sources.append(name if name == "ctx" else _source(fn, point, name, first=index == 0))
-    is_open = bool(known) and known[-1].kind is VAR_KEYWORD
-    named = {"ctx", *sources, *(parameter.name for parameter in known)}
-    rest = _rest(point, named) if is_open and "ctx" not in sources else ()
-    return tuple(sources), rest
+    if not known or known[-1].kind is not VAR_KEYWORD or "ctx" in sources:
+        return tuple(sources), ()
+    named = {*CONTEXT, *sources, *(parameter.name for parameter in known)}
+    return tuple(sources), _rest(point, named)
 
 
 def _rest(point: Point, named: Collection[str]) -> tuple[str, ...]:

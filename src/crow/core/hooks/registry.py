@@ -217,8 +217,6 @@ class HookRegistry(HookPoints):
         """
         if not isinstance(cast(object, event), str):
             raise HookError(f"which event is {event!r} for? register takes its name first")
-        if self.session is not None:
-            self.session.refuse_closed()
         options = tools, order, timeout, background, judge, thread
 
         def add(fn: F) -> F:
@@ -313,7 +311,9 @@ class HookRegistry(HookPoints):
         return bool(found)
 
     def whose(self, fn: object = None) -> Owner | None:
-        """The extension that hangs something now: a method of its own, or from its own code."""
+        """The extension that hangs something now; raises `SessionError` on a closed session."""
+        if self.session is not None and self.session.closed:
+            self.session.refuse_closed()
         if self.owner is not None:
             return self.owner
         thing = getattr(fn, "__self__", None)
@@ -328,10 +328,7 @@ class HookRegistry(HookPoints):
             if thing is not None and owner.thing is thing:
                 return owner
         called = now.owner if now is not None else None
-        for owner in known:
-            if owner.name == called:
-                return owner
-        return None
+        return next((owner for owner in known if owner.name == called), None)
 
     def below(self, root: HookPoint[Any, Any]) -> HookPoint[Any, Any] | None:
         """What a session has at a point of its agent's; hooks that waited for it are registered."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from crow.core.errors import ExtensionError
 from crow.core.ports.tool import SlashCommand, Tool
@@ -72,7 +72,7 @@ class Host:
         """Offer a slash command; returns the disposer. Its name is one word, as ``git:review``."""
         if not callable(getattr(command, "run", None)):
             raise ExtensionError(f"{command!r} is no command: it has no 'run'")
-        if not isinstance(command.name, str) or TYPED(command.name) is None:
+        if not isinstance(cast("object", command.name), str) or not TYPED(command.name):
             raise ExtensionError(_untypable(command.name))
         scope = self.scope
         return scope.commands.add(command.name, command, scope.hooks.whose(), replace=replace)

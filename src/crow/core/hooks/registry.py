@@ -328,7 +328,10 @@ class HookRegistry(HookPoints):
             if thing is not None and owner.thing is thing:
                 return owner
         called = now.owner if now is not None else None
-        return next((owner for owner in known if owner.name == called), None)
+        for owner in known:
+            if owner.name == called:
+                return owner
+        return None
 
     def below(self, root: HookPoint[Any, Any]) -> HookPoint[Any, Any] | None:
         """What a session has at a point of its agent's; hooks that waited for it are registered."""

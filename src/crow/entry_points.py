@@ -92,10 +92,9 @@ class EntryPoint:
         except ModuleNotFoundError as error:
             if f"{module}.".startswith(f"{error.name}."):
                 package = self.package.replace("_", "-")
-                raise ExtensionError(
-                    f"{package} is damaged: {error.name}, which it names, is missing; install it again "
-                    f"(uv tool install --reinstall {package}, pip install --force-reinstall {package})"
-                ) from error
+                told = f"{package} is damaged: {error.name}, which it names, is missing"
+                again = f"uv tool install --reinstall {package}, pip install --force-reinstall"
+                raise ExtensionError(f"{told}; install it again ({again} {package})") from error
             raise
 
 

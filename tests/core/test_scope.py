@@ -661,7 +661,7 @@ async def test_nothing_hangs_on_a_session_that_is_closed_and_whoever_tries_is_to
             SessionError, match=rf"the session {session.id} is closed: load_session"
         ):
             late()
-    assert not (session.tools or session.commands or session.extensions)
+    assert [*session.tools, *session.commands, *session.extensions] == []
 
 
 async def test_a_session_that_is_loaded_again_takes_what_its_closed_one_does_not(tmp_path, echo):

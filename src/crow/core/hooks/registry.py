@@ -314,18 +314,16 @@ class HookRegistry(HookPoints):
         """The extension that hangs something now; raises `SessionError` on a closed session."""
         if self.session is not None and self.session.closed:
             self.session.refuse_closed()
-        if self.owner is not None:
+        thing = getattr(fn, "__self__", self)  # itself for none: nobody hangs that
+        if self.owner is not None or (thing is self and DOING.get() is None):
             return self.owner
-        thing = getattr(fn, "__self__", None)
-        if thing is None and DOING.get() is None:
-            return None
         now = doing()
         known = [*self.owners, *(self.agent.owners if self.agent else ())]
         if now is not None:
             around = now.agent.hooks.around(now.session)
             known += [owner for each in around for owner in each.owners]
         for owner in known:
-            if thing is not None and owner.thing is thing:
+            if owner.thing is thing:
                 return owner
         called = now.owner if now is not None else None
         for owner in known:

@@ -64,7 +64,6 @@ def settings_of(
     hooks, unused = _hooks_by_force(merged)
     return Settings(
         **_given(merged),
-        permissions=_permissions(merged),
         models=merged.listed("models"),
         api_key_helper=values.get(KEY_HELPER),
         cleanup_period_days=values.get(CLEANUP),
@@ -106,10 +105,11 @@ def settings_of(
     )
 
 
-def _permissions(merged: MergedSettings) -> Permissions:
-    """The rules and the mode, with what limits them."""
-    limits = merged.values.get("permissions", {})
-    return Permissions(
+def _given(merged: MergedSettings) -> dict[str, Any]:
+    """What is a field of the same name; rules and mode among that, and what limits them."""
+    values = merged.values
+    limits = values.get("permissions", {})
+    permissions = Permissions(
         _allow_rules(merged),
         merged.listed("permissions.ask"),
         merged.listed("permissions.deny"),
@@ -119,12 +119,10 @@ def _permissions(merged: MergedSettings) -> Permissions:
         merged.listed("permissions.workingDirectoriesExclude"),
         frozenset(name for name in LIMITS if limits.get(name)),
     )
-
-
-def _given(merged: MergedSettings) -> dict[str, Any]:
-    """What is a field of the same name."""
-    values = merged.values
-    given = {key: values[key] for key in (*PLAIN, *TABLES) if key in values}
+    given: dict[str, Any] = {"permissions": permissions}
+    for key in (*PLAIN, *TABLES):
+        if key in values:
+            given[key] = values[key]
     if "limits" in values:  # another way to write extensions.limits, which says more
         own = given.get("extensions", {})
         both = {**values["limits"], **own.get("limits", {})}

@@ -120,7 +120,7 @@ async def load(store: PersistenceHook, number: int = 100_000) -> float:
         session = await agent.new_session()
         session.messages += [user(f"{index} {TEXT}") for index in range(number)]
     started = time.perf_counter()
-    await store.load(session.id)
+    await store.store.load(session.id)
     return time.perf_counter() - started
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.files import write
 
-from crow.app import build, startup_warnings
+from crow.app import build, build_to_read, startup_warnings
 from crow.core.errors import ExtensionError, ModelError
 from crow.core.extensions import Found
 from crow.core.verdicts import Allow
@@ -321,12 +321,26 @@ def test_without_judged_permissions_there_is_no_agent(home: Path, project: Path)
         build(cwd=project, env={})
 
 
+MAY = {"permissions": {"allow": ["Bash"]}}
+
+
 async def made(agent: Any, project: Path) -> bool:
     """True where the agent may touch a file."""
     agent.llm = ScriptedModel(TOUCH, "done")
     await agent.run("touch it", cwd=project)
     await agent.close()
     return (project / "made").exists()
+
+
+async def test_without_judged_permissions_an_agent_that_is_read_runs_no_tool(
+    home: Path, project: Path
+) -> None:
+    assert await made(build_to_read(load(project, flags=MAY), cwd=project), project)
+    (project / "made").unlink()
+    write(home / ".crow/settings.json", {"extensions": {"permissions": {"no_such": 1}}})
+    agent = build_to_read(load(project, flags=MAY), cwd=project)
+    assert "persistence" in agent.extensions
+    assert not await made(agent, project)
 
 
 async def test_the_allow_of_a_discovered_file_counts_only_where_the_user_says_so(

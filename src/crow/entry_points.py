@@ -72,16 +72,30 @@ class EntryPoint:
         return replace(self, rival="") if self.rival == OURS else self
 
     def load(self) -> Any:
-        """Import it; raises whatever its module raises, and `ExtensionError` for a rival's name."""
+        """Import it; raises whatever its module raises.
+
+        Raises `ExtensionError` for a rival's name, and for a module that its package lacks.
+        """
         if self.rival:
             raise ExtensionError(
                 f"the name {self.name!r} is taken by {self.rival}: {self.package} needs another one"
             )
         module, _, path = self.value.partition("[")[0].strip().partition(":")
-        thing: Any = import_module(module.strip())
+        thing = self._imported(module.strip())
         for name in filter(None, path.strip().split(".")):
             thing = getattr(thing, name)
         return thing
+
+    def _imported(self, module: str) -> Any:
+        try:
+            return import_module(module)
+        except ModuleNotFoundError as error:
+            if f"{module}.".startswith(f"{error.name}."):
+                package = self.package.replace("_", "-")
+                told = f"{package} is damaged: {error.name}, which it names, is missing"
+                again = f"uv tool install --reinstall {package}, pip install --force-reinstall"
+                raise ExtensionError(f"{told}; install it again ({again} {package})") from error
+            raise
 
 
 def entry_points(*groups: str) -> list[EntryPoint]:

@@ -131,6 +131,31 @@ def test_without_the_permissions_nothing_runs_but_where_the_user_has_disabled_th
     assert said.startswith("crow: there is no command 'permissions'")
 
 
+SHUT = [("run", "--model", "rehearsal", "hi"), ("permissions", "list"), ("mcp", "list")]
+OPEN = [("sessions", "list"), ("hooks", "list"), ("config",)]
+
+
+@pytest.mark.slow
+def test_where_the_package_of_the_permissions_is_damaged_what_runs_no_tool_works(
+    installation: Path, crow: Run
+) -> None:
+    (installation / "crow" / "extensions" / "permissions").unlink()
+    damaged = (
+        "crow-acp is damaged: crow.extensions.permissions, which it names, is missing; install it "
+        "again (uv tool install --reinstall crow-acp, pip install --force-reinstall crow-acp)"
+    )
+    for argv in SHUT:
+        ended = crow(*argv)
+        assert (ended.returncode, ended.stdout) == (1, "")
+        [said] = ended.stderr.splitlines()
+        assert said.endswith(f": {damaged}")
+    for argv in OPEN:
+        assert crow(*argv).returncode == 0
+    ended = crow("ext", "list")
+    assert damaged in ended.stdout
+    assert "in use    persistence" in ended.stdout
+
+
 def move_out(installation: Path, name: str) -> str:
     """Make a package of its own of an extension; the name of its module."""
     group = OWN[name].group

@@ -37,6 +37,32 @@ async def test_the_endpoint_in_use_says_which_models_it_has(crow: Crow, endpoint
     assert second == "who-knows  chat"
 
 
+async def test_what_settings_name_is_listed_where_the_server_lists_nothing(
+    crow: Crow, endpoint: Endpoint
+) -> None:
+    del crow.env["CROW_BASE_URL"]
+    named = {"big": {"context_window": 32768}, "small": {}}
+    away = {"base_url": "http://127.0.0.1:9/v1", "models": {"asleep": {}}}
+    providers = {"mine": {"base_url": endpoint.url, "models": named}, "away": away}
+    (crow.cwd / "own.json").write_text(json.dumps({"providers": providers}), "utf-8")
+    command = ["models", "--settings", "own.json"]
+    ended = await crow(*command, OLLAMA_HOST="127.0.0.1:9")
+    assert ended.out.splitlines() == [
+        "away/asleep  chat",
+        "mine/big     chat · 32,768 tokens",
+        "mine/small   chat",
+    ]
+    endpoint.models = [{"id": "small", "meta": {"n_ctx": 4096}}, "third"]
+    ended = await crow(*command, OLLAMA_HOST="127.0.0.1:9")
+    assert ended.out.splitlines()[1:] == [
+        "mine/big     chat · 32,768 tokens",
+        "mine/small   chat · 4,096 tokens",
+        "mine/third   chat",
+    ]
+    ended = await crow(*command, "--provider", "mine")
+    assert [line.split()[0] for line in ended.out.splitlines()] == ["mine/big", "mine/small"]
+
+
 async def test_where_there_is_none_it_says_what_to_do(crow: Crow) -> None:
     ended = await crow("models", OLLAMA_HOST="127.0.0.1:9")
     assert (ended.status, ended.out) == (0, "")

@@ -372,6 +372,26 @@ async def test_a_stored_session_is_loaded_through_the_store():
     assert agent.store is None
 
 
+def test_a_store_that_an_extension_gave_the_agent_goes_with_it():
+    class Hook:
+        def __init__(self, fails: bool = False) -> None:
+            self.shelf, self.fails = Shelf(), fails
+
+        def init_agent(self, agent: Agent) -> None:
+            agent.store = self.shelf  # type: ignore[assignment]
+            if self.fails:
+                raise ValueError("half-way")
+
+    agent = bare()
+    with pytest.raises(ExtensionError, match="half-way"):
+        agent.use(Hook(fails=True))
+    assert agent.store is None
+    used = agent.use(Hook(), name="shelf")
+    assert agent.store is used.shelf
+    agent.remove("shelf")
+    assert agent.store is None
+
+
 # models
 
 

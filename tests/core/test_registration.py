@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -200,6 +201,44 @@ def test_an_argument_that_nothing_fills_is_an_error_that_says_what_there_is():
 def test_an_option_that_makes_no_sense_at_a_point_is_an_error(event, options, wrong):
     with pytest.raises(HookError, match=wrong):
         agent_with().hooks.register(event, lambda ctx: None, **options)
+
+
+async def test_what_takes_any_keywords_gets_all_that_a_moment_has(echo):
+    heard: list[dict[str, Any]] = []
+
+    class Open:
+        def before_tool(self, **moment: Any) -> None:
+            heard.append(moment)
+
+        async def after_tool(self, call: Any, result: Any = None, **rest: Any) -> None:
+            heard.append(rest)
+
+        def after_run(self, ctx: Any, **rest: Any) -> None:
+            heard.append(rest)
+
+    model = ScriptedModel(call("echo", text="hi"), "done")
+    await Agent(model, tools=[echo], hooks=[Open()]).run("go")
+    common = {"agent", "session", "session_id", "cwd", "state", "ui", "trace"}
+    before, after, with_context = heard
+    assert {*before} == {"call", "tool", "args"} | common
+    assert before["args"] == {"text": "hi"}
+    assert before["session"].id == before["session_id"]
+    assert {"tool", "args", "output", "outcome", "duration"} <= {*after}
+    assert not {"call", "result"} & {*after}
+    assert with_context == {}  # the context has all of it
+
+
+async def test_what_takes_any_keywords_goes_around_and_changes_what_it_gets(echo):
+    def before_tool(**moment: Any) -> None:
+        moment["args"]["text"] = "other"
+
+    async def around_tool(**moment: Any) -> Any:
+        return await moment["call_next"]()
+
+    model = ScriptedModel(call("echo", text="hi"), "done")
+    agent = Agent(model, tools=[echo], hooks=[before_tool, around_tool])
+    reply = await agent.run("go")
+    assert reply.session.messages[2]["content"] == "echo other"
 
 
 def test_what_cannot_be_called_by_name_is_an_error():
@@ -516,7 +555,7 @@ def test_marked_functions_and_methods_are_hooks():
         def anything(self, ctx: Any) -> None: ...
 
         @property
-        def before_run(self) -> None:
+        def anything_else(self) -> None:
             raise AssertionError("properties are left alone")
 
     agent = agent_with(hooks=[watch, Odd()])
@@ -546,6 +585,29 @@ def test_no_value_that_is_made_when_it_is_asked_for_is_made_by_looking_for_hooks
     agent = agent_with(hooks=[lazy])
     assert lazy.made == 0
     assert [hook.name for hook in agent.hooks.after_turn.entries] == ["after_turn"]
+
+
+@pytest.mark.parametrize("made", [property, cached_property])
+def test_a_property_named_like_an_event_is_named_and_not_asked_for(made):
+    def before_tool(self: Any) -> Any:
+        raise AssertionError("it is not asked for")
+
+    odd = type("Odd", (), {"before_tool": made(before_tool), "after_turn": lambda self: None})
+    told = (
+        r"^Odd.before_tool is a property, which hangs nothing: make it a method, or .*\.py:\d+\)$"
+    )
+    with pytest.raises(HookError, match=told):
+        agent_with(hooks=[odd()])
+
+
+def test_a_hook_in_a_slot_hangs_as_one_in_a_dict_does():
+    @dataclass(slots=True)
+    class Guard:
+        before_tool: Any
+        after_turn: Any = None
+
+    agent = agent_with(hooks=[Guard(lambda call: Deny("no"))])
+    assert [hook.event for hook in agent.hooks] == ["before_tool"]
 
 
 def test_a_mark_on_something_else_is_an_error():

@@ -16,6 +16,7 @@ from crow.core.hooks.registry import FIRST, LAST
 from crow.core.hooks.run_context import RunContext
 from crow.core.session import Session
 from crow.core.verdicts import Allow, Answer, Ask, Deny
+from crow.extensions import PersistenceHook
 from crow.testing import ScriptedModel, call
 
 
@@ -639,3 +640,65 @@ async def test_hooks_that_hang_on_a_session_meanwhile_hang_on_it_alone_while_oth
     await asyncio.gather(*one.tasks, *two.tasks)
     assert heard == ["own after_run", "own after_run"]
     assert not agent.extensions
+
+
+async def test_nothing_hangs_on_a_session_that_is_closed_and_whoever_tries_is_told(echo):
+    agent = bare()
+    session = await agent.new_session()
+    hooks = session.hooks
+    await agent.close_session(session)
+    tries = [
+        lambda: session.add_tool(echo),
+        lambda: session.add_command(Command("x", "x", lambda ctx: None)),
+        lambda: session.add_mode(Mode("x", "x")),
+        lambda: session.add_section(PromptSection("x", "x")),
+        lambda: session.use(telling([], "late")),
+        lambda: session.hooks.register("before_run", lambda ctx: None),
+        lambda: hooks.before_run(lambda ctx: None),
+    ]
+    for late in tries:
+        with pytest.raises(
+            SessionError, match=rf"the session {session.id} is closed: load_session"
+        ):
+            late()
+    assert [*session.tools, *session.commands, *session.extensions] == []
+
+
+async def test_a_session_that_is_loaded_again_takes_what_its_closed_one_does_not(tmp_path, echo):
+    agent = bare(hooks=[PersistenceHook(tmp_path / "crow.db")])
+    async with agent:
+        closed = (await agent.run("go")).session
+        await agent.close_session(closed)
+        loaded = await agent.load_session(closed.id)
+        loaded.add_tool(echo)
+        assert list(agent.tools_of(loaded)) == ["echo"]
+
+
+NAMES = {
+    "": "a name such as 'review' or 'git:review'",
+    " ": "a name such as 'review' or 'git:review'",
+    "/review": "'review'",
+    "git review": "'git-review'",
+    "git/review": "'git-review'",
+    " review\n": "'review'",
+    "git/": "'git'",
+    None: "a name such as 'review' or 'git:review'",
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_command_that_cannot_be_typed_is_refused_with_a_name_that_can(name):
+    agent = bare()
+    for host in (agent, await agent.new_session()):
+        with pytest.raises(ExtensionError) as refused:
+            host.add_command(Command(name, "x", lambda ctx: None))
+        told = f"{name!r} is no name of a command, which is one word without a slash: {NAMES[name]}"
+        assert str(refused.value) == told
+        assert not host.commands
+
+
+@pytest.mark.parametrize("name", ["review", "git:review", "a.b_c-d", "mcp__a__b", "プロンプト"])
+async def test_a_command_is_called_by_the_name_that_it_has_with_namespaces_too(name):
+    agent = bare()
+    agent.add_command(Command(name, "x", lambda ctx: Answer(f"said {ctx.args}")))
+    assert (await agent.run(f"/{name} it all")).text == "said it all"

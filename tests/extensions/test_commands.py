@@ -142,7 +142,7 @@ async def test_clear_begins_anew_and_the_old_conversation_stays_stored(tmp_path:
         assert (session.messages, session.segment, heard) == ([], 1, ["restart"])
         await agent.run("Second", session=session)
         assert [m.get("content") for m in model.asked[1]["messages"]] == ["Second"]
-        old, new = await store.segments(session.id)
+        old, new = await store.store.segments(session.id)
     assert [m.get("content") for m in old] == ["First", "One."]
     assert [m.get("content") for m in new] == ["Second", "Two."]
 
@@ -622,8 +622,8 @@ async def test_what_a_command_did_is_stored_with_the_session(tmp_path: Path, hom
     store = PersistenceHook(tmp_path / "crow.db")
     async with Agent(ScriptedModel("Done."), hooks=[store, CommandsHook()]) as agent:
         session = (await agent.run("/look", cwd=tmp_path)).session
-        told = [type(event).__name__ for event in await store.replay(session.id)]
-        stored = await store.segments(session.id)
+        told = [type(event).__name__ for event in await store.store.replay(session.id)]
+        stored = await store.store.segments(session.id)
     assert told == ["ToolPending", "ToolEnded", "UserMessage", "TextDelta"]
     assert stored == [session.messages]
     assert session.messages[0] == {"role": "user", "content": "See one"}

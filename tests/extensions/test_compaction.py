@@ -496,7 +496,7 @@ async def test_the_old_segment_stays_stored_and_readable(tmp_path: Path):
     model = model_of(call("look"), call("look", usage=FULL), "SUMMARY", "Done.")
     async with Agent(model, hooks=[store, CompactionHook(keep_turns=1)], tools=[look]) as agent:
         reply = await agent.run("Look")
-        segments = await store.segments(reply.session.id)
+        segments = await store.store.segments(reply.session.id)
     assert [len(segment) for segment in segments] == [5, 5]
     assert segments[1] == reply.session.messages
 

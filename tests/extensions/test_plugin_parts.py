@@ -320,3 +320,13 @@ async def test_a_manifest_names_files_and_folders_in_place_of_the_usual_ones(hou
     [hook] = [SubagentsHook([], plugins=house.plugins())]
     assert list(hook.definitions.agents) == ["p:looker", "general-purpose"]
     assert hook.definitions.problems == []
+
+
+async def test_a_skill_whose_folder_cannot_be_typed_is_no_command(tmp_path):
+    house = House(tmp_path)
+    text = "---\ndescription: About it\n---\nText"
+    house.plugin("kit", **{"skills__two words__SKILL": text, "skills__one__SKILL": text})
+    agent = house.agent("ok")
+    session = (await agent.run("go", cwd=house.project)).session
+    commands = agent.commands_of(session)
+    assert {"kit:one"} == {name for name in commands if name.startswith("kit:")}

@@ -528,15 +528,15 @@ async def test_its_history_is_stored_under_its_caller(tmp_path: Path):
     async with play.agent:
         reply = await play.agent.run("Go")
         child = play.worker.asked[0]["session_id"]
-        listed, _ = await store.sessions()
+        listed, _ = await store.store.sessions()
         assert [info.id for info in listed] == [reply.session.id]
-        exported = await store.export(child)
+        exported = await store.store.export(child)
         assert (
             f'"parent": "{reply.session.id}"' in exported
             or f'"parent":"{reply.session.id}"' in exported
         )
-        assert len((await store.segments(child))[0]) == 4
-        again = await store.load(child)
+        assert len((await store.store.segments(child))[0]) == 4
+        again = await store.store.load(child)
         assert again.agent_type == "worker"
 
 

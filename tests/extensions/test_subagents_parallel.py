@@ -209,6 +209,6 @@ async def test_a_cancelled_one_is_stored_whole(tmp_path: Path):
         await hang.begun.acquire()
         stage.agent.cancel(session)
         await run
-        history = (await store.segments(stage.sessions[0].id))[0]
+        history = (await store.store.segments(stage.sessions[0].id))[0]
     assert [message["role"] for message in history] == ["user", "assistant", "tool"]
     assert history[-1].get("content") == "cancelled by the user"

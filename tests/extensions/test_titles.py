@@ -50,7 +50,9 @@ async def test_a_session_is_named_once_by_the_model_for_it(tmp_path: Any):
         await agent.run("Sure?", session=session)
         assert len(model.asked) == 3
         assert [message["role"] for message in session.messages] == ["user", "assistant"] * 2
-        assert [each.title for each in (await store.sessions())[0]] == ["Listing files in Python"]
+        assert [each.title for each in (await store.store.sessions())[0]] == [
+            "Listing files in Python"
+        ]
 
 
 async def test_nobody_is_asked_where_no_model_is_named_for_it():

@@ -273,7 +273,7 @@ async def check(board: Board, address: str, folder: Path, sessions: int, turns: 
         if row["state"] != "done":
             wrong.append(f"session {number[1]} is {row['state']}: {row['outcome']}")
             continue
-        messages = [m for part in await store.segments(row["id"]) for m in part]
+        messages = [m for part in await store.store.segments(row["id"]) for m in part]
         answers: dict[str, str] = {}
         for message in messages:
             if message["role"] == "tool":

@@ -81,7 +81,9 @@ async def each_step_once(board: Board, address: str, folder: Path, steps: int) -
     """Every step ran once, or is told in the conversation as one whose outcome nobody knows."""
     row = await row_of(board)
     assert (row["state"], row["outcome"]["text"]) == ("done", "done")
-    messages = [m for part in await PersistenceHook(address).segments(row["id"]) for m in part]
+    messages = [
+        m for part in await PersistenceHook(address).store.segments(row["id"]) for m in part
+    ]
     told = {m.get("tool_call_id"): str(m["content"]) for m in messages if m["role"] == "tool"}
     assert list(told) == [f"call_{n}" for n in range(steps)]
     done = (folder / "steps").read_text().split()

@@ -34,7 +34,7 @@ async def test_what_is_submitted_twice_runs_once(address: str, tmp_path: Path) -
         assert await machine.run() == ["done"] * 3
         rows = await board.jobs(JobFilter(batch="b"))
         assert [row["outcome"]["text"] for row in rows] == ["did a", "did b", "did c"]
-        assert len((await PersistenceHook(address).sessions())[0]) == 3
+        assert len((await PersistenceHook(address).store.sessions())[0]) == 3
 
 
 async def test_the_highest_priority_is_begun_first(address: str, tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ async def test_a_question_waits_in_the_inbox_and_its_answer_goes_on_elsewhere(
         ]
         patch = await board.patch(row["id"])
         assert b"+three" in (patch or b"")
-    session = await PersistenceHook(address).load(row["id"])
+    session = await PersistenceHook(address).store.load(row["id"])
     said = [str(message.get("content")) for message in session.messages]
     assert any("the answer was: allow_once" in each for each in said)
 

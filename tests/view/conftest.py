@@ -55,7 +55,7 @@ async def lines(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     agent.hooks.register("before_tool", judge)
     async with agent:
         session = (await agent.run(f"Shout, please {EVIL}")).session
-    return await store.export(session.id)
+    return await store.store.export(session.id)
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ async def broken(tmp_path: Path) -> str:
     agent.hooks.register("before_llm_request", tail)
     async with agent:
         session = (await agent.run("Shout, please")).session
-    return await store.export(session.id)
+    return await store.store.export(session.id)
 
 
 def browser() -> str:

@@ -43,7 +43,7 @@ async def test_the_page_shows_what_moved_where(postgres: Server, tmp_path: Path)
         async with Agent(ScriptedModel("Yes."), hooks=[store], tools=[shout]) as other:
             await other.run(prompt, session=await other.load_session(session.id))
     await one.close()
-    made = document(await store.export(session.id))
+    made = document(await store.store.export(session.id))
     parts = [(m["epoch"], m["since"], m.get("until"), m.get("how")) for m in made["machines"]]
     assert parts == [(1, 1, 0, "lost"), (2, 1, 0, "handed over"), (3, 1, None, None)]
     (moved,) = [entry for entry in made["entries"] if entry["kind"] == "moved"]

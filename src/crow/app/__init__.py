@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,11 @@ from crow.app.startup_warnings import startup_warnings
 from crow.core.agent import Agent
 from crow.core.catalog import Mode
 from crow.core.defaults import ChatClient
+from crow.core.errors import ExtensionError
+from crow.core.hooks.contexts import ToolContext
 from crow.core.hooks.registry import HookRegistry
 from crow.core.ports.llm import LLM
+from crow.core.verdicts import Deny
 from crow.entry_points import events
 from crow.project.home import settle_home
 from crow.settings import Settings, load
@@ -32,6 +36,7 @@ from crow.settings import Settings, load
 __all__ = [
     "UNTRUSTED",
     "build",
+    "build_to_read",
     "export",
     "live_of",
     "place_of",
@@ -64,6 +69,31 @@ def build(
     ``TypeError`` for a text where a list is wanted; every other broken extension is named in
     ``agent.found``.
     """
+    return _build(settings, cwd, model, allow, deny, extensions, hooks, env)
+
+
+def build_to_read(
+    settings: Settings, *, cwd: str | os.PathLike[str] = ".", extensions: Iterable[str] = ()
+) -> Agent:
+    """The agent of `build`, for who runs nothing with it: lists sessions, extensions or hooks.
+
+    It is there where nobody can judge calls, too; then all of them are denied.
+    """
+    return _build(settings, cwd, None, (), (), extensions, (), None, reads=True)
+
+
+def _build(
+    settings: Settings | Mapping[str, Any] | None,
+    cwd: str | os.PathLike[str],
+    model: LLM | ChatClient | str | None,
+    allow: Sequence[str],
+    deny: Sequence[str],
+    extensions: Iterable[str],
+    hooks: Iterable[Any],
+    env: Mapping[str, str] | None,
+    *,
+    reads: bool = False,
+) -> Agent:
     _refuse_no_lists(allow=allow, deny=deny, extensions=extensions, hooks=hooks)
     settle_home()
     name, brought = (model, None) if isinstance(model, str | None) else (None, model)
@@ -84,7 +114,12 @@ def build(
     composer = Composer(agent, settings)
     brought_along = [*hooks]
     composer.use_installed(brought_along)
-    composer.refuse_unjudged()
+    try:
+        composer.refuse_unjudged()
+    except ExtensionError as error:
+        if not reads:
+            raise
+        agent.hooks.register("before_tool", partial(_deny, str(error)))
     composer.use_folder(Path.home() / FOLDER)
     if settings.project and Path(settings.project) != Path.home():
         composer.use_project()
@@ -95,6 +130,10 @@ def build(
         composer.use_named(spec)
     offer_modes(agent)
     return agent
+
+
+def _deny(why: str, ctx: ToolContext) -> Deny:
+    return Deny(why)
 
 
 def offer_modes(agent: Agent) -> None:

@@ -218,7 +218,9 @@ def hang(session: Session, name: str, fresh: object, before: object) -> None:
         session.remove(name)
     session.use(fresh, name=name, trusted=owner.trusted, source=owner.source)
     for sub in (SUBAGENTS.get(session) or {}).values():
-        if sub.agent is not None and sub.agent.extensions_of(sub).get(name) is before:
+        if sub.closed or sub.agent is None:
+            continue
+        if sub.agent.extensions_of(sub).get(name) is before:
             hang(sub, name, fresh, before)
 
 

@@ -129,7 +129,7 @@ def write_new(options: argparse.Namespace, out: Output) -> int:
 
 def tried(options: argparse.Namespace, settings: Settings) -> Agent:
     """The agent, with what ``--extension`` names as far as it can be used."""
-    agent = agent_of(options, settings, ())
+    agent = agent_of(options, settings, (), reads=True)
     composer = Composer(agent, settings)
     for spec in options.extension:
         composer.try_named(spec)

@@ -84,7 +84,8 @@ def command_of(name: str) -> Any:
     try:
         return point.load() if point.own else ExtensionCommand(point, point.load())
     except (Exception, SystemExit) as error:
-        text = f"the command {name} of {point.package} is broken: {error!r}"
+        why = str(error) if isinstance(error, CrowError) else repr(error)
+        text = f"the command {name} of {point.package} is broken: {why}"
         raise CrowError(text) from error
 
 

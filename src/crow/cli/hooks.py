@@ -57,7 +57,7 @@ def main(options: argparse.Namespace, out: Output) -> int:
     if options.action not in ACTIONS:
         raise UsageError(f"{no_such('action', options.action, ACTIONS)} (crow hooks list)")
     settings = settings_of(options)
-    agent = agent_of(options, settings)
+    agent = agent_of(options, settings, reads=options.action != "test")
     if options.action == "explain":
         from crow.cli.explain import explain
 

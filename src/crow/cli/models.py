@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -61,8 +61,7 @@ def show(options: argparse.Namespace, out: Output) -> int:
     """List models, a line for each."""
     table = table_of(settings_of(options))
     if options.provider:
-        found = known_models(provider_of(options.provider, known_providers(table)))
-        named = [(f"{info.provider}/{info.model}", info) for info in found]
+        named = [*known_to(provider_of(options.provider, known_providers(table)), table).items()]
     else:
         at_url = bool(os.environ.get("CROW_BASE_URL") or table.get("base_url"))
         known: Callable[[str], ModelInfo] = partial(model_info, "") if at_url else info_named
@@ -80,6 +79,16 @@ def show(options: argparse.Namespace, out: Output) -> int:
     if not named:
         out.note(without(options.provider))
     return 0
+
+
+def known_to(provider: str, table: Mapping[str, Any]) -> dict[str, ModelInfo]:
+    """The models of a provider that the table of Crow's knows, and those that settings name."""
+    said = table.get("providers", {}).get(provider, {}).get("models", {})
+    found = [*known_models(provider), *(model_info(provider, name) for name in said)]
+    windows = {name: own.get("context_window") for name, own in said.items()}
+    return {
+        f"{provider}/{info.model}": with_window(info, windows.get(info.model)) for info in found
+    }
 
 
 def without(provider: str | None) -> str:

@@ -160,17 +160,22 @@ def refuse_unread(settings: Settings) -> None:
 
 
 def agent_of(
-    options: argparse.Namespace, settings: Settings, extensions: Iterable[str] | None = None
+    options: argparse.Namespace,
+    settings: Settings,
+    extensions: Iterable[str] | None = None,
+    *,
+    reads: bool = False,
 ) -> Agent:
     """The agent that a command line describes; its variables are in the environment then.
 
-    ``extensions`` stand in the place of those of ``--extension``.
+    ``extensions`` stand in the place of those of ``--extension``. ``reads`` is for a command that
+    runs no tools, and so works where nobody can judge their calls.
     """
-    from crow.app import build, export, live_of
+    from crow.app import build, build_to_read, export, live_of
 
     named = getattr(options, "extension", ()) if extensions is None else extensions
     exported = export(settings.env)
-    agent = build(settings, cwd=directory(options), extensions=named)
+    agent = (build_to_read if reads else build)(settings, cwd=directory(options), extensions=named)
     live_of(agent).updater.exported = exported
     check_rules(options, agent)
     if hasattr(options, "tools"):
@@ -179,10 +184,10 @@ def agent_of(
     return agent
 
 
-def load_agent(options: argparse.Namespace, out: Output) -> Agent:
+def load_agent(options: argparse.Namespace, out: Output, *, reads: bool = False) -> Agent:
     """The agent that the options of `declare_agent` describe; says what is wrong with settings."""
     settings = settings_of(options)
-    agent = agent_of(options, settings)
+    agent = agent_of(options, settings, reads=reads)
     tell_problems(settings, agent, out)
     return agent
 

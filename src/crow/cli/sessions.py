@@ -113,7 +113,7 @@ def main(options: argparse.Namespace, out: Output) -> int:
 
 async def act(options: argparse.Namespace, out: Output) -> int:
     """Do what was asked for, with the store that the settings name."""
-    agent = agent_of(options, settings_of(options))
+    agent = agent_of(options, settings_of(options), reads=True)
     async with agent:
         if options.live:
             list_present(agent, options, out)

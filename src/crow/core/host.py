@@ -6,8 +6,9 @@ back: whoever is below them imports these types from here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from crow.core.errors import ExtensionError
 from crow.core.ports.tool import SlashCommand, Tool
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from crow.core.agent import Scope as Scope  # noqa: PLC0414
     from crow.core.agent import Session as Session  # noqa: PLC0414
     from crow.core.agent import Store as Store  # noqa: PLC0414
+
+TYPED = re.compile(r"[^\s/]+").fullmatch
+"""The name of a command; what is typed is cut at blanks."""
 
 
 class Host:
@@ -65,9 +69,11 @@ class Host:
         return scope.tools.add(tool.name, tool, scope.hooks.whose(), replace=replace)
 
     def add_command(self, command: SlashCommand, *, replace: bool = False) -> Callable[[], None]:
-        """Offer a slash command; returns the disposer."""
+        """Offer a slash command; returns the disposer. Its name is one word, as ``git:review``."""
         if not callable(getattr(command, "run", None)):
             raise ExtensionError(f"{command!r} is no command: it has no 'run'")
+        if not isinstance(cast("object", command.name), str) or not TYPED(command.name):
+            raise ExtensionError(_untypable(command.name))
         scope = self.scope
         return scope.commands.add(command.name, command, scope.hooks.whose(), replace=replace)
 
@@ -84,3 +90,13 @@ class Host:
             raise ExtensionError(f"{section!r} is no section: PromptSection(name, text) is one")
         scope = self.scope
         return scope.sections.add(section.name, section, scope.hooks.whose(), replace=replace)
+
+
+def _untypable(name: object) -> str:
+    """What is said of a name that no prompt can begin with: a prompt is cut at blanks.
+
+    Clients take a slash for the end of one, or of what they know of it.
+    """
+    words = name.replace("/", " ").split() if isinstance(name, str) else []
+    better = repr("-".join(words)) if words else "a name such as 'review' or 'git:review'"
+    return f"{name!r} is no name of a command, which is one word without a slash: {better}"

@@ -60,8 +60,7 @@ async def answered(
     written: list[dict[str, Any]] | None = None,
 ) -> Reply:
     """The reply to a prompt; what comes after it goes on beside that."""
-    if session.closed:
-        raise SessionError(f"the session {session.id} is closed")
+    session.refuse_closed()
     ctx = RunContext(agent, session, prompt, written)
     ctx.shown = shown
     session.enter(ctx)

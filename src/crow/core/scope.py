@@ -283,7 +283,11 @@ class Scope:
         for tool in tools:
             (self.session or self.agent).add_tool(tool)
         if initialise is not None:
-            initialise(self.session or self.agent)
+            before = self.agent.store
+            try:
+                initialise(self.session or self.agent)
+            finally:
+                owner.store = None if self.agent.store is before else self.agent.store
         hooks = self.hooks.add(thing, owner)
         if not (hooks or tools or initialise is not None or hasattr(thing, "lifespan")):
             host = "agent" if self.session is None else "session"
@@ -349,7 +353,7 @@ class Scope:
     def _discard(self, owner: Owner) -> None:
         """Let nothing be left of an extension, wherever it has hung something."""
         self.hooks.remove(owner)
-        if self.agent.store is owner.thing:
+        if self.agent.store is (owner.store or owner.thing):
             self.agent.store = None
         self._admit(each for each in self.hooks.owners if each is not owner)
         for key in [k for k, thing in self.extensions.items() if thing is owner.thing]:

@@ -176,6 +176,12 @@ class Session(Host):
             object.__setattr__(self, "hung", self.agent.scope.of(self))
         return cast("Scope", self.hung)
 
+    def refuse_closed(self) -> None:
+        """Raise `SessionError` where it is closed: nobody would hear of what is put to it."""
+        if self.closed:
+            told = "load_session() opens it again, new_session() another one"
+            raise SessionError(f"the session {self.id} is closed: {told}")
+
     @property
     def hooks(self) -> HookRegistry:
         """The hooks of this session: ``@session.hooks.before_tool``."""

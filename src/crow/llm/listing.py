@@ -24,8 +24,8 @@ def sources(settings: Table, env: Mapping[str, str], stored: Stored | None = Non
 
 
 def _usable(settings: Table, env: Mapping[str, str], keys: Keys) -> Iterator[Source]:
-    chosen = str(env.get("CROW_MODEL") or settings.get("model") or "").partition("/")[0]
-    named = {ASKED_UNNAMED, chosen, *settings.get("providers", {})}
+    meant = str(env.get("CROW_MODEL") or settings.get("model") or "").partition("/")[0]
+    chosen = {ASKED_UNNAMED, meant, *settings.get("providers", {})}
     own = {**settings, "api_key": None, "apiKeyHelper": None}
     alone = Keys(own, {**env, "CROW_API_KEY": ""}, keys.stored)
     for provider in sorted(known_providers(settings)):
@@ -34,16 +34,18 @@ def _usable(settings: Table, env: Mapping[str, str], keys: Keys) -> Iterator[Sou
             preset = preset_of(provider, table, env)
         except ModelError:
             continue
-        if not preset.lists:
+        named = {name: own.get("context_window") for name, own in table.get("models", {}).items()}
+        if not (preset.lists or named):
             continue
         key = alone.of(provider, preset).value
         needs_key = provider in PRESETS and not PRESETS[provider].is_local
-        if key or (provider in named and not needs_key):
-            yield Source(provider, preset.models_url.rstrip("/"), key)
+        if key or (provider in chosen and not needs_key):
+            url = preset.models_url.rstrip("/")
+            yield Source(provider, url, key, named=named, lists=preset.lists)
 
 
 async def look(where: Iterable[Source]) -> list[Listed]:
-    """The models that can be asked at some endpoints; whoever does not answer has none.
+    """The models that can be asked at some endpoints; whoever does not answer has those named.
 
     Each has the window that its server says it has.
     """

@@ -45,12 +45,18 @@ LOADED: Mapping[str, tuple[str, str, str, str]] = {
 
 @frozen
 class Source:
-    """An endpoint that can be asked for its models; ``provider`` is empty for the given URL."""
+    """An endpoint that can be asked for its models; ``provider`` is empty for the given URL.
+
+    ``named`` are those that its user has named in the settings, with their windows: they are there
+    whatever it lists, and where it ``lists`` none.
+    """
 
     provider: str
     url: str
     key: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    named: Mapping[str, int | None] = field(default_factory=dict[str, "int | None"])
+    lists: bool = True
 
     @property
     def is_local(self) -> bool:
@@ -81,12 +87,15 @@ class Listed:
 
 async def ask(source: Source) -> list[Listed]:
     """The models of one endpoint that can be talked with, as they are named here."""
-    shown = [each for each in await listed(source) if source.offers(each.model)]
-    loaded = await _loaded(source) if shown else {}
+    every = await listed(source) if source.lists else []
+    shown = [each for each in every if source.offers(each.model)]
+    windows = {each.model: each.window for each in shown[:MOST]}
+    windows |= await _loaded(source) if shown else {}
+    named = {model: said or windows.get(model) for model, said in source.named.items()}
+    models = dict.fromkeys([*named, *(each.model for each in shown[:MOST])])
+    windows |= named
     before = f"{source.provider}/" if source.provider else ""
-    return [
-        Listed(before + each.model, loaded.get(each.model, each.window)) for each in shown[:MOST]
-    ]
+    return [Listed(before + model, windows[model]) for model in models]
 
 
 async def listed(source: Source, patience: float = 1.0) -> list[Listed]:

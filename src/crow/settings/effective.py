@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from crow.settings.files import Memory
 from crow.settings.merged import (
@@ -60,29 +61,9 @@ def settings_of(
 ) -> Settings:
     """All settings of files that hold in a project."""
     values = merged.values
-    permissions = Permissions(
-        _allow_rules(merged),
-        merged.listed("permissions.ask"),
-        merged.listed("permissions.deny"),
-        merged.listed("permissions.additionalDirectories"),
-        merged.listed("permissions.trusted"),
-        _mode(merged),
-        merged.listed("permissions.workingDirectoriesExclude"),
-        frozenset(name for name in LIMITS if values.get("permissions", {}).get(name)),
-    )
-    given = {key: values[key] for key in (*PLAIN, *TABLES) if key in values}
-    if "limits" in values:  # another way to write extensions.limits, which says more
-        own = given.get("extensions", {})
-        both = {**values["limits"], **own.get("limits", {})}
-        given["extensions"] = {**own, "limits": both}
     hooks, unused = _hooks_by_force(merged)
-    if "sandbox" in values:
-        from crow.settings.sandbox import flat
-
-        given["sandbox"] = flat(values["sandbox"], merged.lists)
     return Settings(
-        **given,
-        permissions=permissions,
+        **_given(merged),
         models=merged.listed("models"),
         api_key_helper=values.get(KEY_HELPER),
         cleanup_period_days=values.get(CLEANUP),
@@ -122,6 +103,35 @@ def settings_of(
         rejected=tuple(merged.rejected),
         passed_over=tuple(merged.passed_over),
     )
+
+
+def _given(merged: MergedSettings) -> dict[str, Any]:
+    """What is a field of the same name; rules and mode among that, and what limits them."""
+    values = merged.values
+    limits = values.get("permissions", {})
+    permissions = Permissions(
+        _allow_rules(merged),
+        merged.listed("permissions.ask"),
+        merged.listed("permissions.deny"),
+        merged.listed("permissions.additionalDirectories"),
+        merged.listed("permissions.trusted"),
+        _mode(merged),
+        merged.listed("permissions.workingDirectoriesExclude"),
+        frozenset(name for name in LIMITS if limits.get(name)),
+    )
+    given: dict[str, Any] = {"permissions": permissions}
+    for key in (*PLAIN, *TABLES):
+        if key in values:
+            given[key] = values[key]
+    if "limits" in values:  # another way to write extensions.limits, which says more
+        own = given.get("extensions", {})
+        both = {**values["limits"], **own.get("limits", {})}
+        given["extensions"] = {**own, "limits": both}
+    if "sandbox" in values:
+        from crow.settings.sandbox import flat
+
+        given["sandbox"] = flat(values["sandbox"], merged.lists)
+    return given
 
 
 def _mode(merged: MergedSettings) -> str | None:

@@ -42,7 +42,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace, out: Output) -> int:
     """Run ``crow view`` until it is interrupted."""
-    return asyncio.run(serve(load_agent(options, out), options, out))
+    return asyncio.run(serve(load_agent(options, out, reads=True), options, out))
 
 
 async def serve(agent: Agent, options: argparse.Namespace, out: Output) -> int:

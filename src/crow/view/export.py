@@ -55,7 +55,7 @@ def main(options: argparse.Namespace, out: Output) -> int:
     """Run ``crow export``."""
     if not options.html:
         raise UsageError("crow export --html SESSION is a page; crow sessions export has the rest")
-    return asyncio.run(_export(load_agent(options, out), options, out))
+    return asyncio.run(_export(load_agent(options, out, reads=True), options, out))
 
 
 async def _export(agent: Agent, options: argparse.Namespace, out: Output) -> int:

@@ -43,11 +43,11 @@ async def full(folder: Path) -> dict[str, object]:
         fill(folder / "filler")
         prompt = "two " * 3000
         stops = [(await agent.prompt(session, prompt)).stop_reason]
-        readable = len((await store.segments(session.id))[0])
+        readable = len((await store.store.segments(session.id))[0])
         stops.append((await agent.prompt(session, "three")).stop_reason)
         (folder / "filler").unlink()
         stops.append((await agent.prompt(session, "four")).stop_reason)
-    same = (await store.load(session.id)).messages == session.messages
+    same = (await store.store.load(session.id)).messages == session.messages
     return {"stops": stops, "notices": client.notices, "readable": readable, "same": same}
 
 
@@ -70,12 +70,12 @@ async def closed(folder: Path) -> dict[str, object]:
     store = PersistenceHook(folder / "crow.db")
     async with Agent(ScriptedModel("b", "c"), hooks=[store], tools=[]) as agent:
         stops = [(await agent.prompt(await agent.new_session(client=client), "go")).stop_reason]
-        listed = [info.id for info in (await store.sessions())[0]] == [old.id]
+        listed = [info.id for info in (await store.store.sessions())[0]] == [old.id]
         again = await agent.load_session(old.id, client=client)
         same = again.messages == old.messages
         stops.append((await agent.prompt(again, "go")).stop_reason)
         try:
-            await store.rename(old.id, "x")
+            await store.store.rename(old.id, "x")
         except SessionError as error:
             client.notices.append(str(error))
     return {"stops": stops, "notices": client.notices, "readable": listed, "same": same}

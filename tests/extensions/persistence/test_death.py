@@ -44,23 +44,23 @@ async def check(folder: Path, address: str = "") -> None:
     if not heard:
         if address:
             return
-        infos, _ = await store.sessions()
+        infos, _ = await store.store.sessions()
         assert len(infos) <= 1
         return
     session_id = heard[0][1]
     model = ScriptedModel("still here", leftover="allow")
     async with Agent(model, hooks=[store], tools=[]) as agent:
-        before = (await store.export(session_id)).count('"kind":"started"')
+        before = (await store.store.export(session_id)).count('"kind":"started"')
         session = await agent.load_session(session_id)
         check_whole(session.messages)
-        check_heard(heard, await store.replay(session_id), is_late=bool(address))
+        check_heard(heard, await store.store.replay(session_id), is_late=bool(address))
         loaded = list(session.messages)
         reply = await agent.prompt(session, "are you there?")
         assert reply.text == "still here"
         assert model.asked[0]["messages"] == session.messages[:-1]
         assert session.messages[: len(loaded)] == loaded
-        assert (await store.export(session_id)).count('"kind":"started"') == before
-    again = await store.load(session_id)
+        assert (await store.store.export(session_id)).count('"kind":"started"') == before
+    again = await store.store.load(session_id)
     assert again.messages == session.messages
 
 

@@ -78,14 +78,14 @@ async def test_a_full_disk_ends_the_turn_and_not_the_agent(db: Path) -> None:
             assert isinstance(failed.error, SessionError)
             assert "could not be written" in failed.detail
             assert client.notices[-1].severity == "error"
-            assert (await store.sessions())[0][0].id == session.id
-            assert len((await store.segments(session.id))[0]) == 2
+            assert (await store.store.sessions())[0][0].id == session.id
+            assert len((await store.store.segments(session.id))[0]) == 2
             assert (await agent.prompt(session, "three")).text == "c"
             assert "not stored for now" in client.notices[-1].text
-            assert len(await store.replay(session.id)) == 5
+            assert len(await store.store.replay(session.id)) == 5
         assert (await agent.prompt(session, "four")).text == "d"
         assert client.notices[-1].text == "the session is stored again"
-    again = await store.load(session.id)
+    again = await store.store.load(session.id)
     assert again.messages == session.messages
     assert [m.get("content") for m in again.messages] == [
         "one",
@@ -115,7 +115,7 @@ async def test_no_tool_runs_whose_intent_cannot_be_stored(db: Path, tmp_path: Pa
     assert reply.stop_reason == "error"
     assert not (tmp_path / "made").exists()
     assert str(session.messages[-1].get("content")).startswith("not run: ")
-    assert (await store.load(session.id)).messages == session.messages
+    assert (await store.store.load(session.id)).messages == session.messages
 
 
 @pytest.mark.parametrize(("size", "stored"), [(0, 2), (2000, 3)])
@@ -130,11 +130,11 @@ async def test_a_session_ends_in_peace_on_a_full_disk(
         await agent.close()
     assert ("1 records" in caplog.text) == (stored == 2)
     store = PersistenceHook(db)
-    assert (await store.export(session.id)).count('"role":') == stored
-    assert len((await store.segments(session.id))[0]) == stored
-    copy = await store.fork(session.id)
-    assert len((await store.load(session.id)).messages) == stored
-    assert len((await store.load(copy)).messages) == stored
+    assert (await store.store.export(session.id)).count('"role":') == stored
+    assert len((await store.store.segments(session.id))[0]) == stored
+    copy = await store.store.fork(session.id)
+    assert len((await store.store.load(session.id)).messages) == stored
+    assert len((await store.store.load(copy)).messages) == stored
 
 
 async def test_a_lock_held_elsewhere_is_waited_for_and_stops_nobody_else(db: Path) -> None:
@@ -149,7 +149,7 @@ async def test_a_lock_held_elsewhere_is_waited_for_and_stops_nobody_else(db: Pat
         other.execute("COMMIT")
         other.close()
         assert (await prompt).stop_reason == "end_turn"
-    assert (await PersistenceHook(db).load(session.id)).messages == session.messages
+    assert (await PersistenceHook(db).store.load(session.id)).messages == session.messages
 
 
 async def test_who_cancels_does_not_wait_for_what_is_written_and_nothing_is_lost(
@@ -175,7 +175,7 @@ async def test_who_cancels_does_not_wait_for_what_is_written_and_nothing_is_lost
         other.execute("COMMIT")
         other.close()
     assert (client.text, caplog.text) == ("", "")
-    stored = await PersistenceHook(db).load(session.id)
+    stored = await PersistenceHook(db).store.load(session.id)
     assert (stored.title, stored.messages) == (session.title, session.messages)
 
 
@@ -210,9 +210,9 @@ async def test_a_damaged_database_is_kept_aside_and_a_new_one_begun(
         await agent.prompt(session, "one")
         assert f"{db} was damaged: it is kept as {db}.damaged" in client.text
         assert Path(f"{db}.damaged").read_bytes() == damaged
-        infos, _ = await store.sessions()
+        infos, _ = await store.store.sessions()
         assert session.id in [info.id for info in infos]
-    assert (await store.load(session.id)).messages == session.messages
+    assert (await store.store.load(session.id)).messages == session.messages
 
 
 async def test_sessions_that_are_whole_come_over_from_a_damaged_database(db: Path) -> None:
@@ -228,12 +228,12 @@ async def test_sessions_that_are_whole_come_over_from_a_damaged_database(db: Pat
     db.write_bytes(content)
     store = PersistenceHook(db)
     lost = olds.pop(3)
-    assert {info.id for info in (await store.sessions())[0]} == {old.id for old in olds}
+    assert {info.id for info in (await store.store.sessions())[0]} == {old.id for old in olds}
     for old in olds:
-        again = await store.load(old.id)
+        again = await store.store.load(old.id)
         assert (again.messages, again.state) == (old.messages, old.state)
     with pytest.raises(SessionError, match=r"was damaged: it is kept as .*damaged"):
-        await store.load(lost.id)
+        await store.store.load(lost.id)
 
 
 async def test_damage_in_the_middle_of_a_session_is_mended_from_memory(db: Path) -> None:
@@ -246,7 +246,7 @@ async def test_damage_in_the_middle_of_a_session_is_mended_from_memory(db: Path)
         await agent.prompt(session, "two")
         await agent.prompt(session, "three")
     assert Path(f"{db}.damaged").exists()
-    assert (await store.load(session.id)).messages == session.messages
+    assert (await store.store.load(session.id)).messages == session.messages
 
 
 async def test_a_damaged_database_that_another_uses_is_left_where_it_is(db: Path) -> None:
@@ -256,7 +256,7 @@ async def test_a_damaged_database_that_another_uses_is_left_where_it_is(db: Path
         content = db.read_bytes()
         spoil_header(db)
         with pytest.raises(SessionError, match="damaged, and open in another process"):
-            await PersistenceHook(db).fork("x")
+            await PersistenceHook(db).store.fork("x")
         db.write_bytes(content)
     assert not Path(f"{db}.damaged").exists()
 
@@ -269,7 +269,7 @@ async def test_a_torn_write_ahead_log_loses_only_its_end(db: Path) -> None:
     copy.write_bytes(db.read_bytes())
     copy.with_name("copy.db-wal").write_bytes(log[:-1000] + b"\x00" * 1000)
     await agent.close()
-    assert len((await PersistenceHook(copy).load(session.id)).messages) >= 1
+    assert len((await PersistenceHook(copy).store.load(session.id)).messages) >= 1
 
 
 @pytest.mark.parametrize("data", ["{", "[]", '"x"', '{"role": "nobody"}', "", "null"])
@@ -289,7 +289,7 @@ async def test_a_damaged_record_is_passed_over_and_marked(db: Path, data: str) -
     assert [kind for (kind,) in rows(db, "SELECT kind FROM log WHERE seq = 2")] == [
         "damaged message"
     ]
-    assert (await store.load(session.id)).messages == again.messages
+    assert (await store.store.load(session.id)).messages == again.messages
     assert rows(db, "SELECT data FROM log WHERE seq = 2") == [(data,)]
 
 
@@ -298,7 +298,7 @@ async def test_damaged_settings_of_a_session_are_left_out(db: Path) -> None:
     async with Agent(ScriptedModel("a"), hooks=[store], tools=[]) as agent:
         session = (await agent.run("one")).session
     change(db, "UPDATE sessions SET options = '{', usage = '3', directories = ?", "null")
-    again = await store.load(session.id)
+    again = await store.store.load(session.id)
     assert (again.messages, again.options, again.usage) == (session.messages, {}, {})
 
 
@@ -308,10 +308,10 @@ async def test_a_kind_of_record_from_the_future_is_kept_and_passed_over(db: Path
         session = (await agent.run("one")).session
     change(db, "INSERT INTO log (session, seq, segment, kind, at, data) SELECT session, 9, 0, ?, 0, '{}'"
                " FROM log WHERE seq = 1", "hologram")  # fmt: skip
-    again = await store.load(session.id)
+    again = await store.store.load(session.id)
     assert again.messages == session.messages
-    assert len(await store.replay(session.id)) == 2
-    assert '"kind":"hologram"' in await store.export(session.id)
+    assert len(await store.store.replay(session.id)) == 2
+    assert '"kind":"hologram"' in await store.store.export(session.id)
 
 
 async def test_an_older_database_is_brought_forward_and_backed_up(db: Path) -> None:
@@ -324,7 +324,7 @@ async def test_an_older_database_is_brought_forward_and_backed_up(db: Path) -> N
         contents = [message.get("content") for message in session.messages]
         assert contents == ["shout hi", None, "HI", "It said: HI"]
         await agent.prompt(session, "more")
-    assert [found.session.id for found in await store.search("shout")] == ["old"]
+    assert [found.session.id for found in await store.store.search("shout")] == ["old"]
     backup = Path(f"{db}.version-1")
     assert rows(backup, "PRAGMA user_version") == [(1,)]
     assert rows(backup, "SELECT count(*) FROM log") == [(6,)]
@@ -349,7 +349,12 @@ async def test_a_newer_database_is_refused_and_not_touched(db: Path) -> None:
         old = (await agent.run("one")).session
     change(db, "PRAGMA user_version = 99")
     store, client = PersistenceHook(db), Witness()
-    for question in (store.load(old.id), store.sessions(), store.search("x"), store.fork(old.id)):
+    for question in (
+        store.store.load(old.id),
+        store.store.sessions(),
+        store.store.search("x"),
+        store.store.fork(old.id),
+    ):
         with pytest.raises(SessionError, match=r"newer Crow .*: update crow-acp, or"):
             await question
     async with Agent(ScriptedModel("b"), hooks=[store], tools=[]) as agent:
@@ -362,7 +367,7 @@ async def test_a_newer_database_is_refused_and_not_touched(db: Path) -> None:
 async def test_a_database_of_another_program_is_not_touched(db: Path) -> None:
     change(db, "CREATE TABLE mine (a)")
     with pytest.raises(SessionError, match="a database of another program: use another db_path"):
-        await PersistenceHook(db).sessions()
+        await PersistenceHook(db).store.sessions()
     assert rows(db, "SELECT name FROM sqlite_schema") == [("mine",)]
 
 
@@ -373,11 +378,11 @@ async def test_where_nothing_can_be_stored_the_session_goes_on_and_says_so(tmp_p
         session = await agent.new_session(client=client)
         for text in ("a", "b"):
             assert (await agent.prompt(session, "go")).text == text
-        assert len(await store.replay(session.id)) == 4
+        assert len(await store.store.replay(session.id)) == 4
     assert [notice.severity for notice in client.notices] == ["warning", "warning"]
     assert "this session is not stored for now" in client.text
     with pytest.raises(SessionError, match="there is no session"):
-        await store.load(session.id)
+        await store.store.load(session.id)
 
 
 async def test_what_could_not_be_stored_is_stored_once_that_is_possible(tmp_path: Path) -> None:
@@ -390,14 +395,14 @@ async def test_what_could_not_be_stored_is_stored_once_that_is_possible(tmp_path
         await agent.prompt(session, "two")
         assert "stored again" in client.text
         with pytest.raises(SessionError, match="in use"):
-            await PersistenceHook(tmp_path / "file" / "crow.db").load(session.id)
-    assert (await store.load(session.id)).messages == session.messages
+            await PersistenceHook(tmp_path / "file" / "crow.db").store.load(session.id)
+    assert (await store.store.load(session.id)).messages == session.messages
 
 
 async def test_an_agent_that_gets_the_extension_late_stores_what_was_said_before(db: Path) -> None:
     async with Agent(ScriptedModel("a", "b"), tools=[]) as agent:
         session = (await agent.run("one")).session
-        store = agent.use(PersistenceHook(db))
+        store = agent.use(PersistenceHook(db)).store
         await agent.prompt(session, "two")
     assert (await store.load(session.id)).messages == session.messages
 
@@ -408,10 +413,10 @@ async def test_saving_by_hand_stores_what_was_added_by_hand(db: Path) -> None:
         session = await agent.new_session()
         session.messages.append(user("by hand"))
         assert session.save()
-        assert (await store.segments(session.id)) == [session.messages]
+        assert (await store.store.segments(session.id)) == [session.messages]
         await Context(agent, session).append(user("by the context"))
-    assert len((await store.load(session.id)).messages) == 2
-    store.save(Session())
+    assert len((await store.store.load(session.id)).messages) == 2
+    store.store.save(Session())
 
 
 async def test_a_database_that_was_replaced_gets_what_is_in_memory(db: Path) -> None:
@@ -419,7 +424,7 @@ async def test_a_database_that_was_replaced_gets_what_is_in_memory(db: Path) -> 
         session = (await agent.run("one")).session
         change(db, "DELETE FROM sessions")
         await agent.prompt(session, "two")
-    assert (await PersistenceHook(db).load(session.id)).messages == session.messages
+    assert (await PersistenceHook(db).store.load(session.id)).messages == session.messages
 
 
 async def test_any_session_id_has_a_lock_of_its_own(db: Path) -> None:
@@ -429,7 +434,7 @@ async def test_any_session_id_has_a_lock_of_its_own(db: Path) -> None:
             session = await agent.new_session(id=name)
             await agent.prompt(session, "one")
             with pytest.raises(SessionError, match="in use"):
-                await PersistenceHook(db).load(name)
+                await PersistenceHook(db).store.load(name)
     assert {path.name.partition("-")[0] for path in db.parent.iterdir()} == {
         "crow.db",
         "crow.db.locks",

@@ -79,12 +79,12 @@ async def follow(db: Path | str, course: list[tuple[str, Any]]) -> None:
             session, old = await take(agent, store, session, step, value, forks)
             past += old
         await agent.close_session(session)
-        again = await store.load(session.id)
+        again = await store.store.load(session.id)
         assert again.messages == session.messages
         assert (again.state, again.segment) == (session.state, session.segment)
-        assert await store.segments(session.id) == [*past, session.messages]
+        assert await store.store.segments(session.id) == [*past, session.messages]
         for fork, messages in forks.items():
-            assert (await store.load(fork)).messages == messages
+            assert (await store.store.load(fork)).messages == messages
 
 
 async def take(
@@ -113,7 +113,7 @@ async def take(
             return session, [before]
         case "fork":
             session.save()
-            forks[await store.fork(session.id)] = before
+            forks[await store.store.fork(session.id)] = before
         case "reload":
             await agent.close_session(session)
             return await agent.load_session(session.id), []

@@ -43,7 +43,7 @@ async def talked(store: PersistenceHook, *prompts: str, compacts: bool = False) 
             await agent.prompt(session, prompt)
             if compacts and prompt == prompts[0]:
                 session.restart(list(session.messages))
-                store.save(session)
+                store.store.save(session)
     return session
 
 
@@ -51,40 +51,42 @@ async def test_a_fork_before_a_prompt_ends_there_and_leaves_the_original(
     store: PersistenceHook,
 ) -> None:
     session = await talked(store, "ab", "cd", "ef")
-    before = await store.export(session.id)
-    prompts = [each for each in await store.tree(session.id) if each.kind == "prompt"]
+    before = await store.store.export(session.id)
+    prompts = [each for each in await store.store.tree(session.id) if each.kind == "prompt"]
     assert [each.text for each in prompts] == ["ab", "cd", "ef"]
-    fork = await store.fork(session.id, before=prompts[1].before)
+    fork = await store.store.fork(session.id, before=prompts[1].before)
     assert await said(store, fork) == ["ab", "", "ba"]
-    empty = await store.fork(session.id, before=prompts[0].before)
+    empty = await store.store.fork(session.id, before=prompts[0].before)
     assert await said(store, empty) == []
-    assert await store.export(session.id) == before
-    infos, _ = await store.sessions()
+    assert await store.store.export(session.id) == before
+    infos, _ = await store.store.sessions()
     assert {info.id: info.messages for info in infos} == {session.id: 12, fork: 4, empty: 0}
     with pytest.raises(SessionError, match="has no point 999"):
-        await store.fork(session.id, before=999)
-    assert len((await store.sessions())[0]) == 3
+        await store.store.fork(session.id, before=999)
+    assert len((await store.store.sessions())[0]) == 3
 
 
 async def test_a_fork_into_an_older_segment_has_the_history_of_that(store: PersistenceHook) -> None:
     session = await talked(store, "ab", "cd", "ef", compacts=True)
-    first, second, _ = (each for each in await store.tree(session.id) if each.kind == "answer")
-    assert len(await store.segments(session.id)) == 2
-    fork = await store.fork(session.id, before=first.before)
+    first, second, _ = (
+        each for each in await store.store.tree(session.id) if each.kind == "answer"
+    )
+    assert len(await store.store.segments(session.id)) == 2
+    fork = await store.store.fork(session.id, before=first.before)
     assert await said(store, fork) == ["ab", "", "ba"]
-    fork = await store.fork(session.id, before=second.before)
+    fork = await store.store.fork(session.id, before=second.before)
     assert await said(store, fork) == ["ab", "", "ba", "cd", "", "dc"]
 
 
 async def test_forks_stand_in_a_tree_with_what_they_share_once(store: PersistenceHook) -> None:
     session = await talked(store, "ab", "cd")
-    points = await store.tree(session.id)
-    fork = await store.fork(session.id, before=points[2].before)
+    points = await store.store.tree(session.id)
+    fork = await store.store.fork(session.id, before=points[2].before)
     async with Agent(ScriptedModel("fe", "hg"), hooks=[store], tools=[]) as agent:
         other = await agent.load_session(fork)
         await agent.prompt(other, "ef")
         await agent.prompt(other, "gh")
-    told = [(p.depth, p.text, p.is_here) for p in await store.tree(session.id)]
+    told = [(p.depth, p.text, p.is_here) for p in await store.store.tree(session.id)]
     assert told == [
         (0, "ab", True),
         (0, "ba", True),
@@ -95,26 +97,26 @@ async def test_forks_stand_in_a_tree_with_what_they_share_once(store: Persistenc
         (0, "cd", True),
         (0, "dc", True),
     ]
-    assert {p.text for p in await store.tree(fork) if p.is_here} == {
+    assert {p.text for p in await store.store.tree(fork) if p.is_here} == {
         *("ab", "ba"),
         *("ef", "fe", "gh", "hg"),
     }
-    further = next(p for p in await store.tree(session.id) if p.text == "fe")
-    again = await store.fork(further.session_id, before=further.before)
+    further = next(p for p in await store.store.tree(session.id) if p.text == "fe")
+    again = await store.store.fork(further.session_id, before=further.before)
     assert await said(store, again) == ["ab", "", "ba", "ef", "fe"]
 
 
 async def test_a_session_is_listed_with_what_helps_to_choose_it(store: PersistenceHook) -> None:
     session = await talked(store, "a pipe\nto mend", "cd")
-    (found,) = await store.overview()
+    (found,) = await store.store.overview()
     assert (found.session.id, found.prompt, found.turns) == (session.id, "a pipe\nto mend", 2)
     assert found.used_by == ""
-    (found,) = await store.overview("epip")
+    (found,) = await store.store.overview("epip")
     assert found.snippet == "dnem ot epip a"
-    assert await store.overview("nowhere") == []
+    assert await store.store.overview("nowhere") == []
     async with Agent(ScriptedModel(), hooks=[store], tools=[]) as agent:
         await agent.load_session(session.id)
-        (used,) = await PersistenceHook(store.db_path).overview()
+        (used,) = await PersistenceHook(store.db_path).store.overview()
         assert "process" in used.used_by
 
 
@@ -126,7 +128,7 @@ async def test_a_session_is_listed_with_how_it_ended(store: PersistenceHook) -> 
         return ""
 
     async def outcomes() -> list[str]:
-        return [each.outcome for each in await PersistenceHook(store.db_path).overview()]
+        return [each.outcome for each in await PersistenceHook(store.db_path).store.overview()]
 
     model = ScriptedModel("Done.", ModelError("no answer"), call("wait"), "Late.", leftover="allow")
     begun = asyncio.Event()

@@ -62,7 +62,7 @@ async def test_a_runner_that_was_thought_dead_appends_nothing(postgres: Server) 
         assert len(model.asked) == 1
         await heir.prompt(taken, "third")
     await zombie.close()
-    kept = await store.load(session.id)
+    kept = await store.store.load(session.id)
     assert [m.get("content") for m in kept.messages] == ["first", "one", "third", "two"]
     assert "was taken over by another process" in client.notices[0]
 
@@ -80,8 +80,8 @@ async def test_a_session_in_use_on_another_machine_says_where_and_for_how_long(
         " owner = 'elsewhere pid:[1] 7 8 x', who = 'build-7, process 7'",
     )
     with pytest.raises(SessionInUse, match=r"by build-7, process 7: .* again in (9|10) seconds"):
-        await store.load(session.id)
-    (found,) = await store.overview()
+        await store.store.load(session.id)
+    (found,) = await store.store.overview()
     assert found.used_by == "build-7, process 7"
 
 
@@ -143,9 +143,9 @@ async def test_connections_that_are_cut_are_made_again(postgres: Server) -> None
         for prompt in ("1", "2", "3"):
             assert (await agent.prompt(session, prompt)).stop_reason == "end_turn"
             cut(address)
-            assert len(await store.sessions()) == 2
+            assert len(await store.store.sessions()) == 2
     assert client.notices == []
-    contents = [m.get("content") for m in (await store.load(session.id)).messages]
+    contents = [m.get("content") for m in (await store.store.load(session.id)).messages]
     assert contents == ["1", "a", "2", "b", "3", "c"]
 
 
@@ -171,7 +171,7 @@ async def go_on_without(server: Server) -> None:
         assert (await agent.prompt(session, "4")).stop_reason == "end_turn"
     assert "cannot be reached" in client.notices[0]
     assert client.notices[-1] == "the session is stored again"
-    contents = [m.get("content") for m in (await store.load(session.id)).messages]
+    contents = [m.get("content") for m in (await store.store.load(session.id)).messages]
     assert contents == [m.get("content") for m in session.messages]
     assert contents[-2:] == ["4", "c"]
 
@@ -192,17 +192,17 @@ async def test_a_database_of_a_newer_crow_or_of_another_program_is_left_alone(
     Postgres(newer).open().close()
     rows(newer, "UPDATE crow_version SET number = 7")
     with pytest.raises(SessionError, match=r"written by a newer Crow .*: update crow-acp"):
-        await PersistenceHook(newer).sessions()
+        await PersistenceHook(newer).store.sessions()
     rows(other, "CREATE TABLE sessions (mine int)")
     with pytest.raises(SessionError, match="give Crow a schema of its own"):
-        await PersistenceHook(other).sessions()
+        await PersistenceHook(other).store.sessions()
     assert rows(other, "SELECT count(*) FROM sessions") == [(0,)]
 
 
 async def test_no_error_shows_the_password() -> None:
     store = PersistenceHook("postgresql://crow:hunter2@127.0.0.1:1/crow?password=hunter3")
     with pytest.raises(SessionError) as refused:
-        await store.sessions()
+        await store.store.sessions()
     assert str(refused.value).startswith("postgresql://crow@127.0.0.1:1/crow: it cannot be reached")
     assert "hunter" not in str(refused.value)
 

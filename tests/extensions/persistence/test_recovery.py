@@ -59,12 +59,12 @@ async def test_a_quick_tools_result_survives_while_its_slow_sibling_is_interrupt
 ) -> None:
     session_id = await killed(db, "tool")
     store = PersistenceHook(db)
-    session = await store.load(session_id)
+    session = await store.store.load(session_id)
     _, _, slow, quick = session.messages
     assert quick.get("content") == '{"found": [1, 2]}'
     unknown = "interrupted, outcome unknown; its output until then:\nhalf of the work"
     assert slow.get("content") == unknown
-    ended = [e for e in await store.replay(session_id) if isinstance(e, ToolEnded)]
+    ended = [e for e in await store.store.replay(session_id) if isinstance(e, ToolEnded)]
     assert [(e.call.name, e.outcome, e.result.data) for e in ended] == [
         ("quick", "ok", {"found": [1, 2]}),
         ("slow", "cancelled", None),
@@ -73,7 +73,7 @@ async def test_a_quick_tools_result_survives_while_its_slow_sibling_is_interrupt
 
 async def test_a_call_that_waited_for_permission_was_not_executed(db: Path | str) -> None:
     session_id = await killed(db, "permission")
-    session = await PersistenceHook(db).load(session_id)
+    session = await PersistenceHook(db).store.load(session_id)
     assert session.messages[-1] == {
         "role": "tool",
         "tool_call_id": "call_1",
@@ -90,15 +90,15 @@ async def test_half_an_answer_is_part_of_the_history(db: Path | str) -> None:
             {"role": "assistant", "content": "It is.", "reasoning_content": "Is it?"}
         ]
         await agent.prompt(session, "is it?")
-    assert (await store.load(session_id)).messages == session.messages
+    assert (await store.store.load(session_id)).messages == session.messages
 
 
 async def test_what_a_locked_database_could_not_take_survives(tmp_path: Path) -> None:
     session_id = await killed(tmp_path / "crow.db", "locked")
     store = PersistenceHook(tmp_path / "crow.db")
-    told = [type(event).__name__ for event in await store.replay(session_id)]
+    told = [type(event).__name__ for event in await store.store.replay(session_id)]
     assert told == ["UserMessage", "ToolPending", "ToolStarted", "ToolEnded"]
-    session = await store.load(session_id)
+    session = await store.store.load(session_id)
     assert [m.get("content") for m in session.messages] == ["do it", None, "locked", "It is."]
     assert await kinds(store, session_id) == [
         "message", "sent", "message", "started", "result", "message", "message",
@@ -106,15 +106,15 @@ async def test_what_a_locked_database_could_not_take_survives(tmp_path: Path) ->
 
 
 async def kinds(store: PersistenceHook, session_id: str) -> list[str]:
-    rows = (await store.export(session_id)).splitlines()[1:]
+    rows = (await store.store.export(session_id)).splitlines()[1:]
     return [json.loads(row)["kind"] for row in rows]
 
 
 async def test_a_thought_that_led_nowhere_is_still_shown(db: Path | str) -> None:
     session_id = await killed(db, "thought")
     store = PersistenceHook(db)
-    assert len((await store.load(session_id)).messages) == 1
-    thoughts = [e for e in await store.replay(session_id) if isinstance(e, ThoughtDelta)]
+    assert len((await store.store.load(session_id)).messages) == 1
+    thoughts = [e for e in await store.store.replay(session_id) if isinstance(e, ThoughtDelta)]
     assert thoughts == [ThoughtDelta("Let me see.", f"{session_id}.0.1")]
 
 
@@ -139,8 +139,8 @@ async def test_a_tail_that_was_cut_off_counts_as_far_as_it_is_whole(tmp_path: Pa
     ]
     tail = tmp_path / "crow.db.locks" / session.id
     tail.write_text("\n".join([*whole, *torn]))
-    assert len(await store.replay(session.id)) == 3
-    again = await store.load(session.id)
+    assert len(await store.store.replay(session.id)) == 3
+    again = await store.store.load(session.id)
     assert [m.get("content") for m in again.messages] == ["one", "a", "two", "It is"]
     assert tail.read_bytes() == b""
 
@@ -149,21 +149,21 @@ async def test_a_second_process_is_told_that_the_session_is_in_use(db: Path | st
     store = PersistenceHook(db)
     async with hanging(db, "idle") as session_id:
         with pytest.raises(SessionInUse, match="in use by"):
-            await store.load(session_id)
+            await store.store.load(session_id)
         with pytest.raises(SessionInUse, match="in use by") as refused:
-            await store.load(session_id)
+            await store.store.load(session_id)
         with pytest.raises(SessionInUse, match="in use by"):
-            await store.delete(session_id)
+            await store.store.delete(session_id)
         if Path("/proc/locks").exists():
             assert re.search(r"\S+, process \d+", str(refused.value))
-        assert len(await store.replay(session_id)) == 2
-        assert len((await store.segments(session_id))[0]) == 2
-    assert len((await store.load(session_id)).messages) == 2
+        assert len(await store.store.replay(session_id)) == 2
+        assert len((await store.store.segments(session_id))[0]) == 2
+    assert len((await store.store.load(session_id)).messages) == 2
 
 
 @pytest.mark.slow
 async def test_two_processes_write_to_one_database(db: Path | str) -> None:
     async with hanging(db, "idle") as one, hanging(db, "idle") as two:
-        infos, _ = await PersistenceHook(db).sessions()
+        infos, _ = await PersistenceHook(db).store.sessions()
         assert {info.id for info in infos} == {one, two}
         assert [info.messages for info in infos] == [2, 2]

@@ -72,7 +72,7 @@ def make_old(db: Path | str, ids: list[str]) -> None:
 
 
 async def left(store: PersistenceHook) -> set[str]:
-    return {info.id for info in (await store.sessions())[0]}
+    return {info.id for info in (await store.store.sessions())[0]}
 
 
 async def test_what_is_kept_of_a_session_goes_with_it(

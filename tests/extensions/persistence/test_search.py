@@ -38,7 +38,7 @@ async def store(db: Path | str, tmp_path: Path) -> PersistenceHook:
 
 
 async def ids(store: PersistenceHook, text: str) -> set[str]:
-    return {found.session.id for found in await store.search(text)}
+    return {found.session.id for found in await store.store.search(text)}
 
 
 async def test_prompts_and_answers_are_found_by_all_their_words(store: PersistenceHook) -> None:
@@ -63,30 +63,32 @@ async def test_any_text_can_be_searched_for(store: PersistenceHook, text: str) -
 
 def before(store: PersistenceHook) -> int:
     """The rows in front of the first message: where machines share it, which one has the session."""
-    return 0 if store.attachments is None else 1
+    return 0 if store.store.attachments is None else 1
 
 
 async def test_a_find_shows_its_place(store: PersistenceHook) -> None:
-    (found,) = await store.search("geändert")
+    (found,) = await store.store.search("geändert")
     assert (found.session.title, found.snippet) == ("die Größe", "Größe geändert")
     assert found.seq == 2 + before(store)
 
 
 async def test_a_find_can_be_limited_to_a_directory(store: PersistenceHook) -> None:
-    assert await store.search("geändert", cwd="/") == []
-    assert len(await store.search("pipe", limit=1)) == 1
+    assert await store.store.search("geändert", cwd="/") == []
+    assert len(await store.store.search("pipe", limit=1)) == 1
 
 
 async def test_titles_are_searched_too(store: PersistenceHook) -> None:
-    await store.rename("two", "Umlauts everywhere")
-    assert [(f.session.id, f.seq) for f in await store.search("umlauts ev")] == [("two", None)]
+    await store.store.rename("two", "Umlauts everywhere")
+    assert [(f.session.id, f.seq) for f in await store.store.search("umlauts ev")] == [
+        ("two", None)
+    ]
 
 
 async def test_copies_are_found_and_deleted_sessions_are_not(store: PersistenceHook) -> None:
-    copy = await store.fork("three")
+    copy = await store.store.fork("three")
     assert await ids(store, "quoted") == {"three", copy}
-    await store.delete("three")
-    await store.delete(copy)
+    await store.store.delete("three")
+    await store.store.delete(copy)
     assert await ids(store, "quoted") == set()
     async with Agent(ScriptedModel("quoted again"), hooks=[store], tools=[]) as agent:
         session = (await agent.run("once more")).session
@@ -94,7 +96,7 @@ async def test_copies_are_found_and_deleted_sessions_are_not(store: PersistenceH
 
 
 async def test_nothing_is_found_where_nothing_was_stored(db: Path | str) -> None:
-    assert await PersistenceHook(db).search("x") == []
+    assert await PersistenceHook(db).store.search("x") == []
 
 
 async def test_a_long_session_is_searched_to_its_end(db: Path | str) -> None:
@@ -102,7 +104,7 @@ async def test_a_long_session_is_searched_to_its_end(db: Path | str) -> None:
     async with Agent(ScriptedModel(), hooks=[store], tools=[]) as agent:
         session = await agent.new_session()
         session.messages += [user(f"number {index}") for index in range(2500)]
-    (found,) = await store.search("number 2499")
+    (found,) = await store.store.search("number 2499")
     assert found.seq == 2499 + before(store)
 
 
@@ -143,7 +145,7 @@ async def test_a_tool_a_file_a_hook_and_what_came_of_a_call_can_be_searched_for(
     fine = await called("src/app.py", "Touched.")
 
     async def found(text: str) -> list[str]:
-        return [each.session.id for each in await store.search(text)]
+        return [each.session.id for each in await store.store.search(text)]
 
     assert await found("tool:Touch") == [fine, failed, denied]
     assert await found("tool:touch is:denied") == await found("is:denied") == [denied]
@@ -154,7 +156,7 @@ async def test_a_tool_a_file_a_hook_and_what_came_of_a_call_can_be_searched_for(
     assert await found("hook:guard") == [denied]
     assert await found("hook:nobody") == await found("hook:guard file:app.py") == []
     assert await found("tool:touch refused") == [denied]
-    (one,) = await store.search("is:denied")
+    (one,) = await store.store.search("is:denied")
     assert one.snippet.startswith("touch: ")
     assert one.snippet.endswith("(denied)")
     assert await found("is:else") == []

@@ -27,6 +27,7 @@ from crow.core.events import (
 )
 from crow.core.messages import tool_answer, user
 from crow.core.session import Session
+from crow.core.store import ForkStore
 from crow.core.verdicts import Answer, Deny
 from crow.extensions import PersistenceHook
 from crow.testing import ScriptedModel, call, text
@@ -56,9 +57,9 @@ async def test_a_long_prompt_comes_back_letter_by_letter(db: Path | str) -> None
     """It is made JSON of in slices: no letter may be lost at an end of one."""
     long = 'a "quoted" line, äöü \\ 😀 \x00 \udc80\n' * 9_000
     old = await talk(db, text("done"), prompt=long)
-    new = await PersistenceHook(db).load(old.id)
+    new = await PersistenceHook(db).store.load(old.id)
     assert new.messages == old.messages
-    told = await PersistenceHook(db).replay(old.id)
+    told = await PersistenceHook(db).store.replay(old.id)
     assert isinstance(told[0], UserMessage)
     assert told[0].content == long
 
@@ -66,19 +67,19 @@ async def test_a_long_prompt_comes_back_letter_by_letter(db: Path | str) -> None
 async def test_an_empty_session_is_stored_at_its_birth(db: Path | str) -> None:
     agent = Agent(ScriptedModel(), hooks=[PersistenceHook(db)], tools=[])
     session = await agent.new_session("/", mode="plan", model="small")
-    assert (await PersistenceHook(db).sessions())[0][0].id == session.id
+    assert (await PersistenceHook(db).store.sessions())[0][0].id == session.id
     await agent.close()
-    again = await PersistenceHook(db).load(session.id)
+    again = await PersistenceHook(db).store.load(session.id)
     assert (again.cwd, again.mode, again.model) == ("/", "plan", "small")
 
 
 async def test_nothing_is_opened_before_the_first_session(file: Path) -> None:
     store = PersistenceHook(file)
     Agent(ScriptedModel(), hooks=[store], tools=[])
-    assert await store.sessions() == ([], None)
-    assert not await store.delete("x")
+    assert await store.store.sessions() == ([], None)
+    assert not await store.store.delete("x")
     with pytest.raises(SessionError, match=r"there is no session 'x' in .*crow\.db"):
-        await store.load("x")
+        await store.store.load("x")
     assert not file.parent.exists()
 
 
@@ -105,14 +106,14 @@ async def test_the_list_has_pages_and_knows_directories(db: Path | str, tmp_path
     ids = [(await talk(db, "x", cwd=str(tmp_path))).id for _ in range(5)]
     other = await talk(db, "x", cwd="/")
     store = PersistenceHook(db)
-    first, cursor = await store.sessions(limit=4)
-    rest, end = await store.sessions(limit=4, cursor=cursor)
+    first, cursor = await store.store.sessions(limit=4)
+    rest, end = await store.store.sessions(limit=4, cursor=cursor)
     assert [info.id for info in first + rest] == [other.id, *reversed(ids)]
     assert end is None
     for cursor in ("no such page", "-1", "¹"):
         with pytest.raises(ValueError, match="there is no page"):
-            await store.sessions(cursor=cursor)
-    here, _ = await store.sessions(cwd="/")
+            await store.store.sessions(cursor=cursor)
+    here, _ = await store.store.sessions(cwd="/")
     assert [(info.id, info.title, info.messages) for info in here] == [(other.id, "hello", 2)]
 
 
@@ -120,7 +121,7 @@ async def test_the_session_used_last_is_first_whatever_the_clock_says(db: Path |
     one, two = await talk(db, "x"), await talk(db, "x")
     async with Agent(ScriptedModel("y"), hooks=[PersistenceHook(db)], tools=[]) as agent:
         await agent.prompt(await agent.load_session(one.id), "again")
-    infos, _ = await PersistenceHook(db).sessions()
+    infos, _ = await PersistenceHook(db).store.sessions()
     assert [info.id for info in infos] == [one.id, two.id]
 
 
@@ -128,20 +129,20 @@ async def test_a_copy_goes_its_own_way(db: Path | str) -> None:
     old = await talk(db, "first")
     store = PersistenceHook(db)
     async with Agent(ScriptedModel("second"), hooks=[store], tools=[]) as agent:
-        copy = await agent.load_session(await store.fork(old.id), source="fork")
+        copy = await agent.load_session(await store.store.fork(old.id), source="fork")
         await agent.prompt(copy, "more")
         assert copy.messages[:2] == old.messages
-    assert (await store.segments(old.id))[-1] == old.messages
-    assert len((await store.segments(copy.id))[-1]) == 4
+    assert (await store.store.segments(old.id))[-1] == old.messages
+    assert len((await store.store.segments(copy.id))[-1]) == 4
     with pytest.raises(SessionError, match="there is no session"):
-        await store.fork("nothing")
+        await store.store.fork("nothing")
 
 
 async def test_a_session_in_use_can_be_copied(db: Path | str) -> None:
     store = PersistenceHook(db)
     async with Agent(ScriptedModel("x"), hooks=[store], tools=[]) as agent:
         session = (await agent.run("hello")).session
-        copy = await PersistenceHook(db).fork(session.id)
+        copy = await PersistenceHook(db).store.fork(session.id)
         assert (await agent.load_session(copy)).messages == session.messages
 
 
@@ -149,12 +150,12 @@ async def test_a_session_can_be_renamed_while_it_is_open(db: Path | str) -> None
     store = PersistenceHook(db)
     async with Agent(ScriptedModel("x", "y"), hooks=[store], tools=[]) as agent:
         session = (await agent.run("hello")).session
-        await store.rename(session.id, "Greetings")
+        await store.store.rename(session.id, "Greetings")
         await agent.prompt(session, "again")
         assert session.title == "Greetings"
-    assert (await store.sessions())[0][0].title == "Greetings"
+    assert (await store.store.sessions())[0][0].title == "Greetings"
     with pytest.raises(SessionError, match="there is no session"):
-        await store.rename("nothing", "x")
+        await store.store.rename("nothing", "x")
 
 
 async def test_a_deleted_session_is_gone_for_good(db: Path | str) -> None:
@@ -162,13 +163,13 @@ async def test_a_deleted_session_is_gone_for_good(db: Path | str) -> None:
     async with Agent(ScriptedModel("x", "y"), hooks=[store], tools=[]) as agent:
         session = (await agent.run("hello")).session
         with pytest.raises(SessionError, match="in use"):
-            await PersistenceHook(db).delete(session.id)
-        assert await store.delete(session.id)
-        assert not await store.delete(session.id)
+            await PersistenceHook(db).store.delete(session.id)
+        assert await store.store.delete(session.id)
+        assert not await store.store.delete(session.id)
         await agent.prompt(session, "still there?")
-    assert await store.sessions() == ([], None)
+    assert await store.store.sessions() == ([], None)
     with pytest.raises(SessionError, match="there is no session"):
-        await store.load(session.id)
+        await store.store.load(session.id)
 
 
 async def test_what_is_asked_about_one_session_at_once_is_done_in_turn(db: Path | str) -> None:
@@ -176,9 +177,11 @@ async def test_what_is_asked_about_one_session_at_once_is_done_in_turn(db: Path 
     store = PersistenceHook(db)
     async with Agent(ScriptedModel(), hooks=[store]):
         states = [True, False] * 6
-        await asyncio.gather(*(store.archive(session.id, archived=each) for each in states))
-        assert [each.id for each in (await store.sessions(archived=False))[0]] == [session.id]
-        assert sorted(await asyncio.gather(*(store.delete(session.id) for _ in range(4)))) == [
+        await asyncio.gather(*(store.store.archive(session.id, archived=each) for each in states))
+        assert [each.id for each in (await store.store.sessions(archived=False))[0]] == [session.id]
+        assert sorted(
+            await asyncio.gather(*(store.store.delete(session.id) for _ in range(4)))
+        ) == [
             *([False] * 3),
             True,
         ]
@@ -186,7 +189,7 @@ async def test_what_is_asked_about_one_session_at_once_is_done_in_turn(db: Path 
 
 async def test_an_export_is_json_lines(db: Path | str) -> None:
     session = await talk(db, call("shout", word="hi"), "done")
-    head, *rows = map(json.loads, (await PersistenceHook(db).export(session.id)).splitlines())
+    head, *rows = map(json.loads, (await PersistenceHook(db).store.export(session.id)).splitlines())
     assert (head["kind"], head["id"], head["title"]) == ("session", session.id, "hello")
     kinds = ["message", "sent", "message", "started", "result", "answer", "message"]
     assert [row["kind"] for row in rows if row["kind"] != "opened"] == kinds
@@ -209,7 +212,7 @@ async def test_a_replay_tells_what_the_client_saw(db: Path | str) -> None:
         session = await agent.new_session(client=client)
         await agent.prompt(session, "go")
     kinds = (TextDelta, ThoughtDelta, ToolPending, ToolStarted, ToolEnded, PlanChanged)
-    events = await PersistenceHook(db).replay(session.id)
+    events = await PersistenceHook(db).store.replay(session.id)
     assert events[0] == UserMessage("go", f"{session.id}.0.0")
     assert events[1:] == [event for event in client.events if isinstance(event, kinds)]
 
@@ -223,7 +226,7 @@ async def test_state_options_and_model_are_stored(db: Path | str) -> None:
     async with Agent(ScriptedModel("x", "y"), hooks=[store, Counter()], tools=[]) as agent:
         session = (await agent.run("hello")).session
         await agent.configure(session, model="large", mode="plan", depth=3)
-    again = await store.load(session.id)
+    again = await store.store.load(session.id)
     assert again.state == {"counter": {"turns": 1}}
     assert (again.model, again.mode, again.options) == ("large", "plan", {"depth": 3})
 
@@ -239,13 +242,15 @@ async def test_a_new_segment_leaves_the_old_one_readable(db: Path | str) -> None
         session = await agent.new_session()
         for prompt in ("one", "two", "three"):
             await agent.prompt(session, prompt)
-    again = await store.load(session.id)
+    again = await store.store.load(session.id)
     assert again.segment == 1
     assert again.messages == session.messages
-    old, new = await store.segments(session.id)
+    old, new = await store.store.segments(session.id)
     assert [message.get("content") for message in old] == ["one", "a", "two", "b"]
     assert new == session.messages
-    told = [e for e in await store.replay(session.id) if isinstance(e, UserMessage | TextDelta)]
+    told = [
+        e for e in await store.store.replay(session.id) if isinstance(e, UserMessage | TextDelta)
+    ]
     assert [getattr(e, "text", getattr(e, "content", "")) for e in told] == [
         "one", "a", "two", "b", "three", "c",
     ]  # fmt: skip
@@ -262,10 +267,13 @@ async def test_what_a_hook_answered_is_shown_again_and_no_part_of_the_history(
     async with Agent(ScriptedModel("sure"), hooks=[store, Shortcut()], tools=[]) as agent:
         session = (await agent.run("the answer?")).session
         await agent.prompt(session, "sure?")
-    assert [m.get("content") for m in (await store.load(session.id)).messages] == ["sure?", "sure"]
-    told = [e.text for e in await store.replay(session.id) if isinstance(e, TextDelta)]
+    assert [m.get("content") for m in (await store.store.load(session.id)).messages] == [
+        "sure?",
+        "sure",
+    ]
+    told = [e.text for e in await store.store.replay(session.id) if isinstance(e, TextDelta)]
     assert told == ["42", "sure"]
-    assert len(await store.search("42")) == 1
+    assert len(await store.store.search("42")) == 1
 
 
 async def test_commands_and_their_answers_are_told_again_one_by_one(db: Path | str) -> None:
@@ -288,13 +296,15 @@ async def test_commands_and_their_answers_are_told_again_one_by_one(db: Path | s
         session = await agent.new_session()
         for prompt in ("/time", "/time", "/forget", "hunter2", "sure?"):
             await agent.prompt(session, prompt)
-    told = [e for e in await store.replay(session.id) if isinstance(e, UserMessage | TextDelta)]
+    told = [
+        e for e in await store.store.replay(session.id) if isinstance(e, UserMessage | TextDelta)
+    ]
     assert [getattr(e, "text", getattr(e, "content", "")) for e in told] == [
         "/time", "It is noon.", "/time", "It is noon.", "/forget", "sure?", "sure",
     ]  # fmt: skip
     ids = [event.message_id for event in told]
     assert len(set(ids)) == len(ids)
-    assert "hunter2" not in await store.export(session.id), "what was refused may be a secret"
+    assert "hunter2" not in await store.store.export(session.id), "what was refused may be a secret"
 
 
 async def test_a_history_written_by_hand_is_shown_as_well_as_that_is_possible(
@@ -313,7 +323,7 @@ async def test_a_history_written_by_hand_is_shown_as_well_as_that_is_possible(
             tool_answer("nobody", "asked"),
             user("well?"),
         ]
-    ended = [e for e in await store.replay(session.id) if isinstance(e, ToolEnded)]
+    ended = [e for e in await store.store.replay(session.id) if isinstance(e, ToolEnded)]
     assert [(e.call.id, e.call.args, e.outcome) for e in ended] == [
         ("a", {"n": 1}, "ok"),
         ("b", {}, "cancelled"),
@@ -326,7 +336,7 @@ async def test_every_write_can_wait_for_the_disk(db: Path | str) -> None:
     script = (call("shout", word="hi"), "done")
     async with Agent(ScriptedModel(*script), hooks=[store], tools=[shout]) as agent:
         session = (await agent.run("hello")).session
-    assert (await PersistenceHook(db).load(session.id)).messages == session.messages
+    assert (await PersistenceHook(db).store.load(session.id)).messages == session.messages
 
 
 async def test_one_extension_serves_several_agents(db: Path | str) -> None:
@@ -336,11 +346,11 @@ async def test_one_extension_serves_several_agents(db: Path | str) -> None:
             second = (await two.run("hello")).session
             parent = (await one.run("hello")).session
             child = await two.new_session(parent=parent, agent_type="explorer")
-        assert len((await store.sessions())[0]) == 2
+        assert len((await store.store.sessions())[0]) == 2
         with pytest.raises(SessionError, match="in use"):
-            await store.load(parent.id)
+            await store.store.load(parent.id)
         assert (await one.load_session(second.id)).messages == second.messages
-        assert (await store.load(child.id)).agent_type == "explorer"
+        assert (await store.store.load(child.id)).agent_type == "explorer"
 
 
 async def test_a_sub_agent_is_stored_only_where_it_uses_the_extension(db: Path | str) -> None:
@@ -353,10 +363,10 @@ async def test_a_sub_agent_is_stored_only_where_it_uses_the_extension(db: Path |
         async with agent.child(ScriptedModel("a"), hooks=[store]) as child:
             stored = await child.new_session(parent=session)
             await child.prompt(stored, "go")
-        assert [info.id for info in (await store.sessions())[0]] == [session.id]
-        assert (await store.load(stored.id)).messages == stored.messages
+        assert [info.id for info in (await store.store.sessions())[0]] == [session.id]
+        assert (await store.store.load(stored.id)).messages == stored.messages
         with pytest.raises(SessionError, match="there is no session"):
-            await store.load(forgotten.id)
+            await store.store.load(forgotten.id)
 
 
 async def test_the_writer_tidies_up_when_nothing_happens(file: Path) -> None:
@@ -379,12 +389,12 @@ async def test_two_sessions_cannot_have_one_id(db: Path | str) -> None:
         second = await agent.new_session(id="same", client=client)
         await agent.prompt(second, "hello")
     assert "already: load it" in str(client.events[0])
-    assert (await PersistenceHook(db).segments("same"))[-1] == first.messages
+    assert (await PersistenceHook(db).store.segments("same"))[-1] == first.messages
 
 
 async def test_words_that_no_database_can_hold_are_stored_all_the_same(db: Path | str) -> None:
     session = await talk(db, "\ud83d \x00 ü", prompt="lone \udc80 surrogate")
-    assert (await PersistenceHook(db).load(session.id)).messages == session.messages
+    assert (await PersistenceHook(db).store.load(session.id)).messages == session.messages
 
 
 async def test_an_agent_without_the_extension_says_what_is_missing() -> None:
@@ -404,7 +414,7 @@ async def test_a_session_that_was_just_opened_is_read_once_to_be_told_again(tmp_
     store = PersistenceHook(db)
 
     async def told() -> list[str]:
-        return [e.text for e in await store.replay(session.id) if isinstance(e, TextDelta)]
+        return [e.text for e in await store.store.replay(session.id) if isinstance(e, TextDelta)]
 
     async with Agent(ScriptedModel("Three."), hooks=[store]) as agent:
         session = await agent.load_session(session.id)
@@ -415,3 +425,14 @@ async def test_a_session_that_was_just_opened_is_read_once_to_be_told_again(tmp_
         assert await told() == ["One.", "2."]
         await agent.run("And now", session=session)
         assert await told() == ["One.", "2.", "Three."]
+
+
+async def test_the_hook_gives_the_agent_its_store(tmp_path: Path) -> None:
+    hook = PersistenceHook(tmp_path / "crow.db")
+    async with Agent(ScriptedModel("hi"), hooks=[hook]) as agent:
+        session = (await agent.run("hello")).session
+        assert agent.store is hook.store
+        assert isinstance(agent.store, ForkStore)
+        found, _ = await hook.store.sessions()
+        assert [each.id for each in found] == [session.id]
+        assert hook.store.path == tmp_path / "crow.db"

@@ -394,7 +394,7 @@ async def test_a_fork_can_go_back_to_before_what_it_was_forked_from(
     async with Agent(model, hooks=[store, keeper]) as agent:
         session = await agent.new_session(cwd=str(work))
         await agent.run("Change it", session=session)
-        fork = await agent.load_session(await store.fork(session.id), source="fork")
+        fork = await agent.load_session(await store.store.fork(session.id), source="fork")
         assert await lines(keeper, fork) == ["restore  a"]
         await keeper.carry_out_rewind(fork, await keeper.plan_rewind(fork, 0.0))
         assert (work / "a").read_text("utf-8") == "old"

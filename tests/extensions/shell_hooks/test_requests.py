@@ -175,7 +175,7 @@ async def test_pieces_that_wait_for_their_line_leave_nothing_in_the_store(stage:
     pieces: Any = ["a "] * 50
     async with stage.agent(pieces, hooks=[store]) as agent:
         reply = await agent.run("Go", cwd=stage.cwd, client=stage.person)
-        exported = await store.export(reply.session.id)
+        exported = await store.store.export(reply.session.id)
     assert deltas(stage) == ["a " * 50]
     assert "MessageDisplay" in exported
     assert "on_update" not in exported

@@ -178,5 +178,5 @@ async def test_an_agent_that_judges_is_no_session_that_is_stored(stage: Stage):
     store = PersistenceHook(stage.state / "crow.db")
     async with stage.agent("Done.", OK, hooks=[store]) as agent:
         reply = await agent.run("Go", cwd=stage.cwd)
-        stored, _ = await store.sessions()
+        stored, _ = await store.store.sessions()
     assert [each.id for each in stored] == [reply.session.id]

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable
-from types import ModuleType
+from types import MemberDescriptorType, ModuleType
 from typing import Any, TypeVar, cast
 
 from crow.core.errors import HookError, nearest
 from crow.core.hooks.agent_hook import AgentHook
-from crow.core.hooks.hook import Hook, Owner
+from crow.core.hooks.hook import Hook, Owner, place_of
 
 MARK = "__crow_hooks__"
 """Where ``@hook(...)`` writes events on a function, each with the options it was given."""
 CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+READ = (classmethod, MemberDescriptorType)
+"""What an attribute is in its class that is looked at: nobody's code runs for that."""
 EVENT_LIKE = tuple("before_ after_ around_ on_ pre_ post_ mid_".split())
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -43,7 +45,7 @@ def hooks_of(
     Classes do not count: a module that imports `Stop` has no hook of that name.
     """
     found: list[Hook] = []
-    for name, method in _methods(thing):
+    for name, method in _methods(thing, names):
         marks = getattr(method, MARK, ())
         if marks:
             for event, options in marks:
@@ -73,10 +75,11 @@ def _meant(name: str, names: Collection[str]) -> str | None:
     return nearest(name, names, 0.9) if name.startswith(EVENT_LIKE) else None
 
 
-def _methods(thing: object) -> list[tuple[str, Any]]:
+def _methods(thing: object, events: Collection[str]) -> list[tuple[str, Any]]:
     """What can be called of an object; no classes, and nothing that is made when it is asked for.
 
-    Raises `HookError` for what is marked as a hook and cannot be called.
+    Raises `HookError` for what is marked as a hook and cannot be called, and for a property that is
+    named like one.
     """
     members: dict[str, Any] = {}
     for cls in reversed(type(thing).__mro__):
@@ -86,7 +89,9 @@ def _methods(thing: object) -> list[tuple[str, Any]]:
         if name.startswith("__"):
             continue
         plain = members.get(name)
-        if hasattr(plain, "__get__") and not callable(plain) and type(plain) is not classmethod:
+        if hasattr(plain, "__get__") and not callable(plain) and type(plain) not in READ:
+            if name in events:
+                raise HookError(_of_property(thing, name, plain))
             continue
         member = getattr(thing, name, None)
         if not callable(member) and hasattr(member, MARK):
@@ -94,6 +99,12 @@ def _methods(thing: object) -> list[tuple[str, Any]]:
         if callable(member) and not isinstance(member, type):
             found.append((name, member))
     return found
+
+
+def _of_property(thing: object, name: str, made: Any) -> str:
+    place = place_of(getattr(made, "fget", None) or getattr(made, "func", None))
+    told = "is a property, which hangs nothing: make it a method, or call it something else"
+    return f"{type(thing).__name__}.{name} {told}{f' ({place})' if place else ''}"
 
 
 def unknown_event(event: str, known: Iterable[str]) -> str:

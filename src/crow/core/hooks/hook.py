@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dis
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
 from inspect import (
@@ -25,7 +25,13 @@ from crow.core.errors import HookError, last_line, nearest
 from crow.core.hooks.context import Context
 from crow.core.hooks.points import COMMON, Filter, Point
 from crow.core.support.clock import BLOCKING
-from crow.core.support.parameters import KEYWORD_ONLY, SAYS_MORE, VAR_POSITIONAL, parameters
+from crow.core.support.parameters import (
+    KEYWORD_ONLY,
+    SAYS_MORE,
+    VAR_KEYWORD,
+    VAR_POSITIONAL,
+    parameters,
+)
 from crow.core.trace import Role
 
 NUMBERS = count(1)
@@ -48,7 +54,7 @@ class Owner:
     which they were used, 0 for what is none; one that stands in another's place on a session has
     that one's number. ``by`` is who used it, in a hook of its own. ``moved`` says that it stands
     where one of an earlier number stood. ``place`` is where what it hangs stands then, in either
-    case.
+    case. ``store`` is what it has made the agent's store, which goes with it.
     """
 
     name: str
@@ -59,6 +65,7 @@ class Owner:
     by: Owner | None = None
     moved: bool = False
     place: tuple[int, ...] = ()
+    store: Any = None
 
 
 class HookOptions(TypedDict, total=False):
@@ -149,8 +156,11 @@ class Hook:
             and not function.__defaults__
             and SAYS_MORE.isdisjoint(function.__func__.__dict__)
         )
-        sources = whole if is_plain else _sources(function, point)
-        self.call = function if sources == whole else _filled(function, sources, point)
+        sources, rest = (whole, ()) if is_plain else _sources(function, point)
+        if rest:
+            self.call = _filled_by_name(function, sources, rest)
+        else:
+            self.call = function if sources == whole else _filled(function, sources, point)
         self.event, self.when = point.name, when
         changes = () if self.judge or self.background else point.changes
         self.role = Role(self.owner, point.name, self.name, changes)
@@ -218,6 +228,18 @@ def _filled(fn: Callable[..., Any], sources: tuple[str, ...], point: Point) -> C
     return given_one if len(sources) == 1 else given_fields
 
 
+def _filled_by_name(
+    fn: Callable[..., Any], sources: tuple[str, ...], rest: tuple[str, ...]
+) -> Callable[..., Any]:
+    """A callable of a context that gives ``fn`` what it names, and the ``rest`` as keywords."""
+
+    def given(ctx: Any, call_next: Any = None) -> Any:
+        named = {name: _fill(name, ctx, call_next) for name in rest}
+        return fn(*[_fill(source, ctx, call_next) for source in sources], **named)
+
+    return given
+
+
 def _fill(source: str, ctx: Any, call_next: Any) -> Any:
     if source == "ctx":
         return ctx
@@ -233,8 +255,8 @@ def _at_once(function: Callable[..., Any], *given: Any) -> Any:
     raise RuntimeError("waited, though it awaits nothing")
 
 
-def _sources(fn: Callable[..., Any], point: Point) -> tuple[str, ...]:
-    """What fills the parameters; those with a default keep it.
+def _sources(fn: Callable[..., Any], point: Point) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What fills the parameters, and ``**rest``; those with a default keep it.
 
     Raises `HookError` for one that nothing fills.
     """
@@ -244,7 +266,7 @@ def _sources(fn: Callable[..., Any], point: Point) -> tuple[str, ...]:
         raise HookError(f"{fn!r} cannot be a hook: {error}") from None
     sources: list[str] = []
     if known and known[0].kind is VAR_POSITIONAL:
-        return WHOLE.get(point.kind, CONTEXT)
+        return WHOLE.get(point.kind, CONTEXT), ()
     for index, parameter in enumerate(known):
         if not parameter.required:
             continue
@@ -252,7 +274,16 @@ def _sources(fn: Callable[..., Any], point: Point) -> tuple[str, ...]:
             raise HookError(f"{_named(fn)}: {parameter.name!r} must not be keyword-only")
         name = parameter.name
         sources.append(name if name == "ctx" else _source(fn, point, name, first=index == 0))
-    return tuple(sources)
+    if not known or known[-1].kind is not VAR_KEYWORD or "ctx" in sources:
+        return tuple(sources), ()
+    named = {*CONTEXT, *sources, *(parameter.name for parameter in known)}
+    return tuple(sources), _rest(point, named)
+
+
+def _rest(point: Point, named: Collection[str]) -> tuple[str, ...]:
+    """What ``**rest`` gets beside what is named: all that a point has, as a context would be."""
+    every = (*point.fields, *COMMON, *WHOLE.get(point.kind, ()))
+    return tuple([name for name in every if name not in named])
 
 
 def _source(fn: Callable[..., Any], point: Point, parameter: str, *, first: bool) -> str:

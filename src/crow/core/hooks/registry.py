@@ -315,20 +315,19 @@ class HookRegistry(HookPoints):
         return bool(self._add(found))
 
     def whose(self, fn: object = None) -> Owner | None:
-        """The extension that hangs something now: a method of its own, or from its own code."""
-        if self.owner is not None:
+        """The extension that hangs something now; raises `SessionError` on a closed session."""
+        if self.session is not None and self.session.closed:
+            self.session.refuse_closed()
+        thing = getattr(fn, "__self__", self)  # itself for none: nobody hangs that
+        if self.owner is not None or (thing is self and DOING.get() is None):
             return self.owner
-        thing = getattr(fn, "__self__", None)
-        if thing is None and DOING.get() is None:
-            return None
         now = doing()
         known = [*self.owners, *(self.agent.owners if self.agent else ())]
         if now is not None:
-            known += [
-                owner for each in now.agent.hooks.around(now.session) for owner in each.owners
-            ]
+            around = now.agent.hooks.around(now.session)
+            known += [owner for each in around for owner in each.owners]
         for owner in known:
-            if thing is not None and owner.thing is thing:
+            if owner.thing is thing:
                 return owner
         called = now.owner if now is not None else None
         for owner in known:
@@ -384,10 +383,9 @@ class HookRegistry(HookPoints):
 
     def remove(self, owner: Owner) -> None:
         """Take away all hooks, points and watchers of one owner."""
-        thing = owner.thing
-        self._take_away(lambda o: o is owner or (thing is not None and o.thing is thing))
+        self._take_away(lambda other: _belongs(other, owner))
         for told in (self.watchers, *(point.watchers for point in self._points.values())):
-            told[:] = [each for each in told if getattr(each, "__self__", self) is not thing]
+            told[:] = [each for each in told if getattr(each, "__self__", self) is not owner.thing]
 
     def drop(self, owner: Owner) -> None:
         """Take away what one owner hung; the same thing under another owner is somebody else's."""
@@ -398,3 +396,7 @@ class HookRegistry(HookPoints):
             self._unhang(hook)
         for name in [key for key, definer in self._defined.items() if belongs(definer)]:
             self._undefine(name)
+
+
+def _belongs(one: Owner, owner: Owner) -> bool:
+    return one is owner or (one.thing is not None and one.thing is owner.thing)

@@ -17,9 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from crow import (
     Arg,
     Context,
-    Message,
     MessageContext,
-    Reply,
     RequestContext,
     RunContext,
     Session,
@@ -29,7 +27,7 @@ from crow import (
     UpdateContext,
     hook,
 )
-from crow.errors import ModelError, SessionError
+from crow.errors import SessionError
 from crow.events import (
     ConfigChanged,
     Notice,
@@ -40,13 +38,13 @@ from crow.events import (
     ToolProgress,
     UsageReported,
 )
-from crow.extensions.persistence.archive import place_of
+from crow.extensions.persistence.archive import Archive, Keeper, place_of
 from crow.extensions.persistence.lease import Piece, Sort
-from crow.extensions.persistence.record import LONGEST, finished, started
+from crow.extensions.persistence.record import LONGEST, aside, ending, finished, started
 from crow.extensions.persistence.session_log import SessionLog
 from crow.extensions.persistence.store import FILE, SessionStore
 from crow.hooks import FIRST, LAST
-from crow.messages import user
+from crow.keys import Key
 
 if TYPE_CHECKING:
     from crow import Agent
@@ -56,13 +54,15 @@ logger = logging.getLogger("crow.persistence")
 
 OUTERMOST = FIRST - 1
 INNERMOST = LAST + 1
-PATIENCE = 1.0
 VARIABLE = "CROW_STORE"
 
 
 @dataclass(eq=False)
-class PersistenceHook(SessionStore):
+class PersistenceHook:
     """Stores sessions in one SQLite file, made when the first session opens, or in PostgreSQL.
+
+    ``store`` answers what is asked of stored sessions, and becomes the agent's store; what is asked
+    of the hook is asked of that.
 
     A power cut can take what happened since the last prompt ended, unless ``synchronous`` is
     ``full``, and never harms the file. What cannot be stored stops the run with an error that says
@@ -95,12 +95,16 @@ class PersistenceHook(SessionStore):
 
     def __post_init__(self) -> None:
         where = self.db_path or os.environ.get(VARIABLE) or FILE
-        super().__init__(place_of(where, synchronous=self.synchronous))
+        self._place = place_of(where, synchronous=self.synchronous)
+        self._archive = Archive(self._place)
+        self._keeper = Keeper(self._archive)
+        self._log: Key[SessionLog] = Key(f"persistence {self._place.name}")
+        self.store = SessionStore(self._archive, self._log)
         self._users = 0
 
     def init_agent(self, agent: Agent) -> None:
-        """Become the agent's store."""
-        agent.store = self
+        """Give the agent its store."""
+        agent.store = self.store
 
     async def lifespan(self, agent: Agent) -> AsyncIterator[None]:
         """Delete what is too old, and close the database when the last agent is closed."""
@@ -109,7 +113,7 @@ class PersistenceHook(SessionStore):
         if self.keep_days is not None:
             from crow.extensions.persistence.retention import clean_up
 
-            cleaning = asyncio.create_task(clean_up(agent, self, self.keep_days, self._is_open))
+            cleaning = asyncio.create_task(clean_up(agent, self.store, self.keep_days))
         yield
         if cleaning is not None:
             cleaning.cancel()
@@ -151,8 +155,8 @@ class PersistenceHook(SessionStore):
         for notice in notices:
             await ctx.emit(Notice(notice, "warning", "persistence"))
         if log.trouble:
-            await self._retry(ctx, log)
-        if log.trouble and (self.required or not self.holds(ctx.session)):
+            await self._keeper.retry(ctx, log)
+        if log.trouble and (self.required or not self.store.holds(ctx.session)):
             log.failure = log.trouble
             ctx.stop(log.trouble, stop_reason="error")
         elif log.trouble:
@@ -173,23 +177,23 @@ class PersistenceHook(SessionStore):
         if prompted or ctx.session.title != title:
             return self._heard(ctx, log, title, prompted, is_reply)
         try:
-            more = None if log.trouble else self._keeper(is_reply)(log)
+            more = None if log.trouble else self._way(is_reply)(log)
         except SessionError as error:
-            more = self._fail(ctx, log, str(error))
+            more = self._keeper.fail(ctx, log, str(error))
         if more is not None:
             return self._heard_late(ctx, log, more, is_reply)
         if is_reply:
             self._replied(log)
         return None
 
-    def _keeper(self, is_reply: bool) -> Callable[[SessionLog], Awaitable[None] | None]:
+    def _way(self, is_reply: bool) -> Callable[[SessionLog], Awaitable[None] | None]:
         """What keeps a message: behind a reply come the calls that it wants, or the run's end."""
         return self._archive.keep_soon if is_reply else self._archive.keep
 
     async def _heard_late(
         self, ctx: Context, log: SessionLog, more: Awaitable[None], is_reply: bool
     ) -> None:
-        await self._noted(ctx, log, more)
+        await self._keeper.noted(ctx, log, more)
         if is_reply:
             self._replied(log)
 
@@ -197,9 +201,9 @@ class PersistenceHook(SessionStore):
         self, ctx: Context, log: SessionLog, title: str, prompted: bool, is_reply: bool
     ) -> None:
         if prompted:
-            await self._store(ctx, log, used=True)
+            await self._keeper.store(ctx, log, used=True)
         else:
-            await self._try(ctx, log, self._keeper(is_reply))
+            await self._keeper.attempt(ctx, log, self._way(is_reply))
         if is_reply:
             self._replied(log)
         if ctx.session.title != title:
@@ -228,7 +232,7 @@ class PersistenceHook(SessionStore):
         """Store the message whose call a person is asked about, who may take long."""
         log = self._log.get(ctx.session)
         if log is not None and log.reaching is not None:
-            await self._keep(ctx, log)
+            await self._keeper.keep(ctx, log)
 
     @hook("around_tool", order=OUTERMOST)
     def around_tool(
@@ -240,7 +244,7 @@ class PersistenceHook(SessionStore):
             return self._around_first(ctx, call_next)
         _witness(ctx, log)
         log.record("started", started(ctx))
-        more = self._note(ctx, log)
+        more = self._keeper.note(ctx, log)
         is_kept = more is None and not log.failure
         return call_next() if is_kept else self._once_kept(log, more, call_next)
 
@@ -274,7 +278,7 @@ class PersistenceHook(SessionStore):
         log.results[call_id] = ctx.result.content
         _witness(ctx, log)
         log.record("result", finished(ctx, ctx.result, log.printed.pop(call_id, "")))
-        return self._note(ctx, log)
+        return self._keeper.note(ctx, log)
 
     @hook("after_turn", order=OUTERMOST)
     def after_turn(self, ctx: Context) -> Awaitable[None] | None:
@@ -292,19 +296,19 @@ class PersistenceHook(SessionStore):
         """Store a new segment, all of it at once."""
         log = await self._page(ctx.session)
         log.catch_up(summary, trigger)
-        await self._store(ctx, log)
+        await self._keeper.store(ctx, log)
 
     @hook("after_loop", order=OUTERMOST)
     async def after_loop(self, ctx: RunContext) -> None:
         """Store what the run left; a run that could not be stored has failed."""
         log = await self._page(ctx.session)
-        log.say(_aside(ctx))
-        if not log.trouble and (ending := _ending(ctx.reply)) is not None:
-            log.record("ended", ending)
+        log.say(aside(ctx))
+        if not log.trouble and (told := ending(ctx.reply)) is not None:
+            log.record("ended", told)
         log.witness()
         if log.trouble:
-            await self._retry(ctx, log)
-        elif await self._left(ctx, log) and log.lease is not None and not log.waiting:
+            await self._keeper.retry(ctx, log)
+        elif await self._keeper.left(ctx, log) and log.lease is not None and not log.waiting:
             log.lease.clear()
         if log.failure and not ctx.cancelled and ctx.reply.error is None:
             ctx.reply.stop_reason, ctx.reply.detail = "error", log.failure
@@ -335,7 +339,7 @@ class PersistenceHook(SessionStore):
                 log.record("usage", {"last": last, "context": context, "window": window})
             case PlanChanged():
                 log.record("plan", asdict(ctx.update))
-                return self._note(ctx, log)
+                return self._keeper.note(ctx, log)
             case ConfigChanged() | TitleChanged() if not log.trouble:
                 self._archive.save(log)
             case _:
@@ -369,86 +373,8 @@ class PersistenceHook(SessionStore):
             log.lease.stream(Piece(log.segment, where, sort, text))
         except OSError as error:
             if not log.trouble:
-                return self._fail(ctx, log, str(self._place.explain(error)))
+                return self._keeper.fail(ctx, log, str(self._place.explain(error)))
         return None
-
-    def _note(self, ctx: Context, log: SessionLog) -> Awaitable[None] | None:
-        """`_keep`, for whom it is all the same whether that was possible; mostly it is at once."""
-        try:
-            more = None if log.trouble else self._archive.keep(log)
-        except SessionError as error:
-            return self._fail(ctx, log, str(error))
-        return None if more is None else self._noted(ctx, log, more)
-
-    async def _noted(self, ctx: Context, log: SessionLog, more: Awaitable[None]) -> None:
-        await self._try(ctx, log, lambda _: more)
-
-    async def _keep(self, ctx: Context, log: SessionLog) -> bool:
-        """Let what waits outlive the process; False where that is impossible.
-
-        The first time it is, the run ends. While there is trouble nothing is tried: `_retry` does
-        that once before and after a run.
-        """
-        return await self._try(ctx, log, self._archive.keep)
-
-    async def _store(self, ctx: Context, log: SessionLog, *, used: bool = False) -> bool:
-        """Write what waits into the database, now; False where that is impossible."""
-        return await self._try(ctx, log, partial(self._archive.flush, used=used))
-
-    async def _left(self, ctx: RunContext, log: SessionLog) -> bool:
-        """As `_store`; who has cancelled does not wait for megabytes."""
-        write = self._archive.flush_briefly if ctx.cancelled else self._archive.flush
-        return await self._try(ctx, log, write)
-
-    async def _try(
-        self, ctx: Context, log: SessionLog, work: Callable[[SessionLog], Awaitable[None] | None]
-    ) -> bool:
-        if not log.trouble:
-            try:
-                if (more := work(log)) is not None:
-                    await more
-            except SessionError as error:
-                if not log.trouble:
-                    await self._fail(ctx, log, str(error))
-        return not log.trouble
-
-    async def _fail(self, ctx: Context, log: SessionLog, trouble: str) -> None:
-        log.trouble = trouble
-        log.failure = trouble if ctx.run is not None else ""
-        ctx.stop(trouble, stop_reason="error")
-        text = f"the session cannot be stored: {trouble}"
-        await ctx.emit(Notice(text, "error", "persistence"))
-
-    async def _retry(self, ctx: Context, log: SessionLog) -> None:
-        """Try once more to write all that waits, for a moment."""
-        try:
-            async with asyncio.timeout(PATIENCE):
-                await self._archive.retry(log)
-        except (SessionError, TimeoutError):
-            return
-        log.trouble = ""
-        await ctx.emit(Notice("the session is stored again", "info", "persistence"))
-
-
-def _aside(ctx: RunContext) -> Message | None:
-    """A prompt that was answered in the model's place, as hooks left it; nothing refused."""
-    answered = ctx.reply.error is None and ctx.reply.stop_reason == "end_turn"
-    if ctx.stored or not answered:
-        return None
-    return ctx.sent if ctx.sent["content"] == ctx.prompt else user(ctx.prompt)
-
-
-def _ending(reply: Reply) -> dict[str, str] | None:
-    """What its user was told of a run that did not end by itself.
-
-    Where there is no model yet, another way to say so is the client's, and nothing has been said.
-    """
-    if isinstance(reply.error, ModelError) and reply.error.kind == "unconfigured":
-        return None
-    if reply.stop_reason == "error":
-        return {"severity": "error", "detail": reply.detail or "the run failed"}
-    by_itself = reply.stop_reason in ("end_turn", "cancelled") or not reply.detail
-    return None if by_itself else {"severity": "warning", "detail": reply.detail}
 
 
 def _witness(ctx: ToolContext, log: SessionLog) -> None:

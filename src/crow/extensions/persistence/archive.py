@@ -1,17 +1,19 @@
-"""The open sessions of one database, written by their logs."""
+"""The archive of one database: its open sessions, written by their logs, and kept through runs."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 from weakref import WeakValueDictionary
 
+from crow import Context, RunContext
 from crow.errors import SessionError
+from crow.events import Notice
 from crow.extensions.persistence.record import Row
 from crow.extensions.persistence.session_log import Batch, SessionLog
 from crow.extensions.persistence.writer import Work, Writer
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 SOON = 0.05
 BRIEFLY = 0.01
+PATIENCE = 1.0
 SCHEMES = ("postgresql://", "postgres://")
 
 
@@ -51,6 +54,30 @@ class Archive:
             if log.timer.is_on:
                 self._write(log)
         return await asyncio.wrap_future(self.writer.submit(work))
+
+    async def ask(self, question: Work[T]) -> T:
+        """Ask the database something, of all that was written before. Raises `SessionError`."""
+        from crow.tools import read_in_thread
+
+        trouble: SessionError | None = None
+        try:
+            await self.do(lambda _: None)
+        except SessionError as error:
+            trouble = error
+        try:
+            return await read_in_thread(self._answer, question)
+        except SessionError as error:
+            raise trouble or error from error
+
+    def _answer(self, question: Work[T]) -> T:
+        try:
+            connection = self.place.read()
+            try:
+                return question(connection)
+            finally:
+                connection.close()
+        except (*self.place.errors, ValueError) as error:
+            raise self.place.explain(error) from error
 
     # one open session
 
@@ -208,3 +235,67 @@ def _settle(log: SessionLog, batch: Batch, future: Future[bool]) -> None:
         log.written(batch)
     else:
         log.vanished = True
+
+
+class Keeper:
+    """Keeps what the hooks record; where that is impossible the run ends, and its user is told."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+
+    def note(self, ctx: Context, log: SessionLog) -> Awaitable[None] | None:
+        """`keep`, for whom it is all the same whether that was possible; mostly it is at once."""
+        try:
+            more = None if log.trouble else self._archive.keep(log)
+        except SessionError as error:
+            return self.fail(ctx, log, str(error))
+        return None if more is None else self.noted(ctx, log, more)
+
+    async def noted(self, ctx: Context, log: SessionLog, more: Awaitable[None]) -> None:
+        await self.attempt(ctx, log, lambda _: more)
+
+    async def keep(self, ctx: Context, log: SessionLog) -> bool:
+        """Let what waits outlive the process; False where that is impossible.
+
+        The first time it is, the run ends. While there is trouble nothing is tried: `retry` does
+        that once before and after a run.
+        """
+        return await self.attempt(ctx, log, self._archive.keep)
+
+    async def store(self, ctx: Context, log: SessionLog, *, used: bool = False) -> bool:
+        """Write what waits into the database, now; False where that is impossible."""
+        return await self.attempt(ctx, log, partial(self._archive.flush, used=used))
+
+    async def left(self, ctx: RunContext, log: SessionLog) -> bool:
+        """As `store`, at a run's end; who has cancelled it does not wait for megabytes."""
+        write = self._archive.flush_briefly if ctx.cancelled else self._archive.flush
+        return await self.attempt(ctx, log, write)
+
+    async def attempt(
+        self, ctx: Context, log: SessionLog, work: Callable[[SessionLog], Awaitable[None] | None]
+    ) -> bool:
+        if not log.trouble:
+            try:
+                if (more := work(log)) is not None:
+                    await more
+            except SessionError as error:
+                if not log.trouble:
+                    await self.fail(ctx, log, str(error))
+        return not log.trouble
+
+    async def fail(self, ctx: Context, log: SessionLog, trouble: str) -> None:
+        log.trouble = trouble
+        log.failure = trouble if ctx.run is not None else ""
+        ctx.stop(trouble, stop_reason="error")
+        text = f"the session cannot be stored: {trouble}"
+        await ctx.emit(Notice(text, "error", "persistence"))
+
+    async def retry(self, ctx: Context, log: SessionLog) -> None:
+        """Try once more to write all that waits, for a moment."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await self._archive.retry(log)
+        except (SessionError, TimeoutError):
+            return
+        log.trouble = ""
+        await ctx.emit(Notice("the session is stored again", "info", "persistence"))

@@ -27,14 +27,18 @@ from crow import (
     Continue,
     Deny,
     Message,
+    Reply,
     RequestContext,
+    RunContext,
     Stop,
     ToolContext,
     ToolResult,
 )
 from crow.dataclasses import frozen, mutable
+from crow.errors import ModelError
 from crow.events import PlanChanged, PlanEntry
 from crow.hooks import Record
+from crow.messages import user
 from crow.tools import Diff, Location
 
 Kind = Literal[
@@ -354,3 +358,24 @@ def common(before: Sequence[Message], now: Sequence[Message]) -> int:
         return len(before)
     pairs = enumerate(zip(before, now, strict=False))
     return next((index for index, (was, item) in pairs if was != item), min(len(before), len(now)))
+
+
+def aside(ctx: RunContext) -> Message | None:
+    """A prompt that was answered in the model's place, as hooks left it; nothing refused."""
+    answered = ctx.reply.error is None and ctx.reply.stop_reason == "end_turn"
+    if ctx.stored or not answered:
+        return None
+    return ctx.sent if ctx.sent["content"] == ctx.prompt else user(ctx.prompt)
+
+
+def ending(reply: Reply) -> dict[str, str] | None:
+    """What its user was told of a run that did not end by itself.
+
+    Where there is no model yet, another way to say so is the client's, and nothing has been said.
+    """
+    if isinstance(reply.error, ModelError) and reply.error.kind == "unconfigured":
+        return None
+    if reply.stop_reason == "error":
+        return {"severity": "error", "detail": reply.detail or "the run failed"}
+    by_itself = reply.stop_reason in ("end_turn", "cancelled") or not reply.detail
+    return None if by_itself else {"severity": "warning", "detail": reply.detail}

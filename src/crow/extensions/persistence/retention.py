@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,7 @@ from crow.project import state_directory
 
 if TYPE_CHECKING:
     from crow import Agent
-    from crow.storage import Store
+    from crow.extensions.persistence.store import SessionStore
 
 logger = logging.getLogger("crow.persistence")
 
@@ -23,11 +22,8 @@ MARK = "cleaned-up"
 PAGE = 500
 
 
-async def clean_up(agent: Agent, store: Store, days: int, is_open: Callable[[str], bool]) -> None:
-    """Delete the sessions that were not used for so many days; those in use stay. Once a day.
-
-    ``is_open`` says which are in use in this process: somebody may go on with an old one just now.
-    """
+async def clean_up(agent: Agent, store: SessionStore, days: int) -> None:
+    """Delete the sessions that were not used for so many days; those in use stay. Once a day."""
     mark = state_directory() / MARK
     try:
         if time.time() - mark.stat().st_mtime < DAY:
@@ -37,7 +33,7 @@ async def clean_up(agent: Agent, store: Store, days: int, is_open: Callable[[str
     try:
         mark.parent.mkdir(parents=True, exist_ok=True)
         mark.touch()
-        gone = await _delete(agent, store, days, is_open)
+        gone = await _delete(agent, store, days)
     except (SessionError, OSError) as error:
         logger.warning("old sessions could not be deleted: %s", error)
         return
@@ -45,7 +41,7 @@ async def clean_up(agent: Agent, store: Store, days: int, is_open: Callable[[str
         logger.info("%d sessions that were not used for %d days are deleted", gone, days)
 
 
-async def _delete(agent: Agent, store: Store, days: int, is_open: Callable[[str], bool]) -> int:
+async def _delete(agent: Agent, store: SessionStore, days: int) -> int:
     last = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="milliseconds")
     old: list[str] = []
     cursor = None
@@ -56,7 +52,7 @@ async def _delete(agent: Agent, store: Store, days: int, is_open: Callable[[str]
             break
     gone = 0
     for session_id in old:
-        if is_open(session_id):
+        if store.is_open(session_id):  # somebody may go on with an old one just now
             continue
         try:
             gone += await agent.delete_session(session_id)

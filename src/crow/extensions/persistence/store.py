@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from crow import Message, Session
@@ -34,18 +34,15 @@ from crow.keys import Key
 
 if TYPE_CHECKING:
     from crow.events import Event
-    from crow.extensions.persistence.backend import Backend
     from crow.extensions.persistence.full_text import Found
     from crow.extensions.persistence.lease import Claim
     from crow.extensions.persistence.overview import Overview
     from crow.extensions.persistence.points import Point
     from crow.extensions.persistence.sql import Connection
-    from crow.extensions.persistence.writer import Work
     from crow.storage import Attachments, SessionInfo
 
 logger = logging.getLogger("crow.persistence")
 
-T = TypeVar("T")
 FILE = "~/.crow/crow.db"
 ID = re.compile(r"[A-Za-z0-9][\w-]{0,99}", re.ASCII)
 """The id of a session that somebody else names: files are called after it."""
@@ -54,10 +51,10 @@ ID = re.compile(r"[A-Za-z0-9][\w-]{0,99}", re.ASCII)
 class SessionStore:
     """All sessions of a place; a `crow.storage.Store`, and more that is asked of sessions."""
 
-    def __init__(self, place: Backend) -> None:
-        self._place = place
-        self._archive = Archive(place)
-        self._log: Key[SessionLog] = Key(f"persistence {place.name}")
+    def __init__(self, archive: Archive, log: Key[SessionLog]) -> None:
+        self._place = archive.place
+        self._archive = archive
+        self._log = log
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @property
@@ -108,14 +105,14 @@ class SessionStore:
     async def _load(self, session_id: str) -> SessionLog:
         from crow.extensions.persistence.restoring import restore
 
-        if not self._place.exists() or not await self._ask(
+        if not self._place.exists() or not await self._archive.ask(
             partial(is_there, session_id=session_id)
         ):
             raise self._missing(session_id)
         lease, trouble = await self._try_claim(session_id)
         try:
             tail = await asyncio.to_thread(self._place.tail, session_id)
-            log = await self._ask(partial(restore, session_id=session_id, tail=tail))
+            log = await self._archive.ask(partial(restore, session_id=session_id, tail=tail))
             if log is None:
                 raise self._missing(session_id)
             log.hold(lease)
@@ -167,7 +164,7 @@ class SessionStore:
             raise ValueError(f"there is no page at the cursor {cursor!r}")
         if not self._place.exists():  # nothing was ever stored
             return [], None
-        return await self._ask(
+        return await self._archive.ask(
             partial(session_page, cwd=cwd, cursor=cursor, limit=limit, archived=archived)
         )
 
@@ -175,7 +172,7 @@ class SessionStore:
         """True where there is a stored session of that id. Raises `SessionError`."""
         if not self._place.exists():
             return False
-        return await self._ask(partial(find_session, session_id=session_id)) is not None
+        return await self._archive.ask(partial(find_session, session_id=session_id)) is not None
 
     async def search(self, text: str, *, cwd: str | None = None, limit: int = 20) -> list[Found]:
         """Sessions where all words of a text were said in one message, the best first.
@@ -191,7 +188,9 @@ class SessionStore:
                 pass
         except SessionError as error:
             logger.info("searching what was indexed before: %s", error)
-        return await self._ask(partial(search, place=self._place, text=text, cwd=cwd, limit=limit))
+        return await self._archive.ask(
+            partial(search, place=self._place, text=text, cwd=cwd, limit=limit)
+        )
 
     async def overview(
         self, text: str = "", *, cwd: str | None = None, limit: int = 50
@@ -207,7 +206,7 @@ class SessionStore:
             found = [(info, "") for info in page]
         if not found:
             return []
-        return await self._ask(partial(overviews, infos=found, user_of=self._place.user_of))
+        return await self._archive.ask(partial(overviews, infos=found, user_of=self._place.user_of))
 
     # what was said
 
@@ -228,7 +227,7 @@ class SessionStore:
             ]
             return tree(told, session_id)
 
-        return await self._ask(points)
+        return await self._archive.ask(points)
 
     async def replay(self, session_id: str, *, asked: bool = False) -> list[Event]:
         """A session as the events that a client saw: prompts, thoughts, answers, calls, plans.
@@ -278,7 +277,9 @@ class SessionStore:
         """
         if self._place.exists():
             tail = await asyncio.to_thread(self._place.tail, session_id)
-            text = await self._ask(partial(export_session, session_id=session_id, tail=tail.rows))
+            text = await self._archive.ask(
+                partial(export_session, session_id=session_id, tail=tail.rows)
+            )
             if text is not None:
                 return text
         raise self._missing(session_id)
@@ -350,7 +351,9 @@ class SessionStore:
             return False
         async with self._alone(session_id):
             log = self._archive.logs.get(session_id)
-            if log is None and not await self._ask(partial(is_there, session_id=session_id)):
+            if log is None and not await self._archive.ask(
+                partial(is_there, session_id=session_id)
+            ):
                 return False
             lease = (log.lease if log else None) or await self._archive.claim(session_id)
             try:
@@ -368,39 +371,15 @@ class SessionStore:
         """What lets one after the other open, put away or remove a session: they take its lease."""
         return self._locks.setdefault(session_id, asyncio.Lock())
 
-    def _is_open(self, session_id: str) -> bool:
+    def is_open(self, session_id: str) -> bool:
         """True for a session that is open in this process, or is being opened or removed."""
         return session_id in self._archive.logs or self._alone(session_id).locked()
-
-    async def _ask(self, question: Work[T]) -> T:
-        """Ask the database something, of all that was written before. Raises `SessionError`."""
-        from crow.tools import read_in_thread
-
-        trouble: SessionError | None = None
-        try:
-            await self._archive.do(lambda _: None)
-        except SessionError as error:
-            trouble = error
-        try:
-            return await read_in_thread(self._answer, question)
-        except SessionError as error:
-            raise trouble or error from error
-
-    def _answer(self, question: Work[T]) -> T:
-        try:
-            connection = self._place.read()
-            try:
-                return question(connection)
-            finally:
-                connection.close()
-        except (*self._place.errors, ValueError) as error:
-            raise self._place.explain(error) from error
 
     async def _whole(self, session_id: str) -> tuple[Stored, list[Entry]]:
         """A session's row and all rows of its log, without opening it. Raises `SessionError`."""
         tail = await asyncio.to_thread(self._place.tail, session_id)
         if self._place.exists():
-            found = await self._ask(partial(whole_session, session_id=session_id))
+            found = await self._archive.ask(partial(whole_session, session_id=session_id))
             if found is not None:
                 return found[0], together(found[1], tail.rows)
         raise self._missing(session_id)

@@ -317,7 +317,7 @@ class SkillsHook:
         wanted = {
             name: skill
             for name, skill in index.skills.items()
-            if skill.for_user and name not in taken
+            if skill.for_user and skill.is_typed and name not in taken
         }
         for name, skill in wanted.items():
             told = f"{skill.description} ({skill.plugin.name if skill.plugin else skill.origin})"

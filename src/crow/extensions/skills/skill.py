@@ -61,6 +61,11 @@ class Skill:
     another: str = ""
 
     @property
+    def is_typed(self) -> bool:
+        """False for a name that is no command's, as a plugin's folder with a blank may be."""
+        return self.name.replace("/", " ").split() == [self.name]
+
+    @property
     def origin(self) -> str:
         """Where it is from, in few words."""
         return f"{self.another}, {self.scope}" if self.another else self.scope

@@ -74,7 +74,7 @@ class EntryPoint:
     def load(self) -> Any:
         """Import it; raises whatever its module raises.
 
-        Raises `ExtensionError` for a rival's name, and for a module that its package lacks.
+        Raises `ExtensionError` for a rival's name, and for a module that Crow's own package lacks.
         """
         if self.rival:
             raise ExtensionError(
@@ -90,7 +90,7 @@ class EntryPoint:
         try:
             return import_module(module)
         except ModuleNotFoundError as error:
-            if f"{module}.".startswith(f"{error.name}."):
+            if self.own and f"{module}.".startswith(f"{error.name}."):
                 package = self.package.replace("_", "-")
                 told = f"{package} is damaged: {error.name}, which it names, is missing"
                 again = f"uv tool install --reinstall {package}, pip install --force-reinstall"

@@ -31,8 +31,6 @@ class Output:
         self.complaint = ""
         self.when_gone: Callable[[], object] | None = None
         self.at_start = True
-        self._asked: IO[str] | None = None
-        self._coloured = False
         for stream in (self.out, self.err):
             with contextlib.suppress(AttributeError, ValueError):
                 stream.reconfigure(errors="replace")  # type: ignore[attr-defined]
@@ -51,15 +49,10 @@ class Output:
 
     def styled(self, text: str, *styles: Style, stream: IO[str] | None = None) -> str:
         """Text in a style where that shows and is wanted."""
-        if not text or not styles or not self._has_colours(stream or self.out):
+        if not text or not styles or not has_colours(stream or self.out):
             return text
         codes = ";".join(str(CODES[style]) for style in styles)
         return f"\x1b[{codes}m{text}\x1b[0m"
-
-    def _has_colours(self, stream: IO[str]) -> bool:
-        if self._asked is not stream:
-            self._asked, self._coloured = stream, has_colours(stream)
-        return self._coloured
 
     @contextlib.contextmanager
     def through(self, out: TextIO, err: TextIO) -> Generator[None]:

@@ -211,7 +211,7 @@ def test_without_its_library_the_extra_is_named() -> None:
     program = (
         "import asyncio, sys; sys.modules['psycopg'] = None\n"
         "from crow.extensions import PersistenceHook\n"
-        "asyncio.run(PersistenceHook('postgresql://x/y').sessions())\n"
+        "asyncio.run(PersistenceHook('postgresql://x/y').store.sessions())\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False

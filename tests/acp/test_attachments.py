@@ -118,8 +118,8 @@ async def test_attachments_are_not_stored_twice(tmp_path: Path) -> None:
     async with first.connected(stored(tmp_path, model)):
         session = await first.new_session(tmp_path)
         await first.prompt(session, "Look", picture, text)
-    store = PersistenceHook(tmp_path / "crow.db")
-    assert len(await store.store.export(session)) < 1.1 * (len(big) + 100_000)
+    hook = PersistenceHook(tmp_path / "crow.db")
+    assert len(await hook.store.export(session)) < 1.1 * (len(big) + 100_000)
     assert await said_again(tmp_path, session) == [{"type": "text", "text": "Look"}, picture, text]
 
 

@@ -132,9 +132,9 @@ async def test_cd_goes_to_another_directory_and_says_so_to_the_model_and_to_hook
 
 async def test_clear_begins_anew_and_the_old_conversation_stays_stored(tmp_path: Path):
     heard: list[str] = []
-    store = PersistenceHook(tmp_path / "crow.db")
+    hook = PersistenceHook(tmp_path / "crow.db")
     model = ScriptedModel("One.", "Two.")
-    async with Agent(model, hooks=[store, CommandsHook()], tools=[]) as agent:
+    async with Agent(model, hooks=[hook, CommandsHook()], tools=[]) as agent:
         agent.hooks.register("after_compact", lambda trigger: heard.append(trigger))
         session = (await agent.run("First")).session
         reply = await agent.run("/clear", session=session)
@@ -142,7 +142,7 @@ async def test_clear_begins_anew_and_the_old_conversation_stays_stored(tmp_path:
         assert (session.messages, session.segment, heard) == ([], 1, ["restart"])
         await agent.run("Second", session=session)
         assert [m.get("content") for m in model.asked[1]["messages"]] == ["Second"]
-        old, new = await store.store.segments(session.id)
+        old, new = await hook.store.segments(session.id)
     assert [m.get("content") for m in old] == ["First", "One."]
     assert [m.get("content") for m in new] == ["Second", "Two."]
 
@@ -619,11 +619,11 @@ async def test_what_a_command_did_is_stored_with_the_session(tmp_path: Path, hom
     folder = home / ".crow" / "commands"
     folder.mkdir(parents=True)
     (folder / "look.md").write_text("See !`echo one`")
-    store = PersistenceHook(tmp_path / "crow.db")
-    async with Agent(ScriptedModel("Done."), hooks=[store, CommandsHook()]) as agent:
+    hook = PersistenceHook(tmp_path / "crow.db")
+    async with Agent(ScriptedModel("Done."), hooks=[hook, CommandsHook()]) as agent:
         session = (await agent.run("/look", cwd=tmp_path)).session
-        told = [type(event).__name__ for event in await store.store.replay(session.id)]
-        stored = await store.store.segments(session.id)
+        told = [type(event).__name__ for event in await hook.store.replay(session.id)]
+        stored = await hook.store.segments(session.id)
     assert told == ["ToolPending", "ToolEnded", "UserMessage", "TextDelta"]
     assert stored == [session.messages]
     assert session.messages[0] == {"role": "user", "content": "See one"}

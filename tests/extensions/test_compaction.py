@@ -492,11 +492,11 @@ async def test_the_points_of_a_compaction_fire_in_this_order():
 
 
 async def test_the_old_segment_stays_stored_and_readable(tmp_path: Path):
-    store = PersistenceHook(tmp_path / "crow.db")
+    hook = PersistenceHook(tmp_path / "crow.db")
     model = model_of(call("look"), call("look", usage=FULL), "SUMMARY", "Done.")
-    async with Agent(model, hooks=[store, CompactionHook(keep_turns=1)], tools=[look]) as agent:
+    async with Agent(model, hooks=[hook, CompactionHook(keep_turns=1)], tools=[look]) as agent:
         reply = await agent.run("Look")
-        segments = await store.store.segments(reply.session.id)
+        segments = await hook.store.segments(reply.session.id)
     assert [len(segment) for segment in segments] == [5, 5]
     assert segments[1] == reply.session.messages
 

@@ -523,20 +523,20 @@ async def test_its_beginning_and_end_are_heard_where_its_caller_listens():
 
 
 async def test_its_history_is_stored_under_its_caller(tmp_path: Path):
-    store = PersistenceHook(tmp_path / "crow.db")
-    play = Cast([ask(subagent_type="worker"), "Ok."], call("look"), "Done.", hooks=[store])
+    hook = PersistenceHook(tmp_path / "crow.db")
+    play = Cast([ask(subagent_type="worker"), "Ok."], call("look"), "Done.", hooks=[hook])
     async with play.agent:
         reply = await play.agent.run("Go")
         child = play.worker.asked[0]["session_id"]
-        listed, _ = await store.store.sessions()
+        listed, _ = await hook.store.sessions()
         assert [info.id for info in listed] == [reply.session.id]
-        exported = await store.store.export(child)
+        exported = await hook.store.export(child)
         assert (
             f'"parent": "{reply.session.id}"' in exported
             or f'"parent":"{reply.session.id}"' in exported
         )
-        assert len((await store.store.segments(child))[0]) == 4
-        again = await store.store.load(child)
+        assert len((await hook.store.segments(child))[0]) == 4
+        again = await hook.store.load(child)
         assert again.agent_type == "worker"
 
 

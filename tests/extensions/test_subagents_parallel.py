@@ -201,14 +201,14 @@ async def test_a_cancelled_one_is_stored_whole(tmp_path: Path):
         return [hand_out("a"), "Ok."] if prompt == "Go" else [call("hang"), "Done."]
 
     hang = Hang()
-    store = PersistenceHook(tmp_path / "crow.db")
-    stage = Stage(script, tools=[hang], hooks=[store])
+    hook = PersistenceHook(tmp_path / "crow.db")
+    stage = Stage(script, tools=[hang], hooks=[hook])
     async with stage.agent:
         session = await stage.agent.new_session(tmp_path)
         run = asyncio.create_task(stage.agent.prompt(session, "Go"))
         await hang.begun.acquire()
         stage.agent.cancel(session)
         await run
-        history = (await store.store.segments(stage.sessions[0].id))[0]
+        history = (await hook.store.segments(stage.sessions[0].id))[0]
     assert [message["role"] for message in history] == ["user", "assistant", "tool"]
     assert history[-1].get("content") == "cancelled by the user"

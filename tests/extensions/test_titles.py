@@ -37,8 +37,8 @@ class Watching(NullClient):
 async def test_a_session_is_named_once_by_the_model_for_it(tmp_path: Any):
     client = Watching()
     model = Purposeful("It lists files.", ' "Listing files in Python."\n', "Yes.", title="small")
-    store = PersistenceHook(db_path=str(tmp_path / "crow.db"))
-    async with Agent(model, hooks=[TitlesHook(), store], tools=[]) as agent:
+    hook = PersistenceHook(db_path=str(tmp_path / "crow.db"))
+    async with Agent(model, hooks=[TitlesHook(), hook], tools=[]) as agent:
         session = await agent.new_session(client=client)
         await agent.run("What does this do?", session=session)
         assert await client.titles.get() == "What does this do?"
@@ -50,7 +50,7 @@ async def test_a_session_is_named_once_by_the_model_for_it(tmp_path: Any):
         await agent.run("Sure?", session=session)
         assert len(model.asked) == 3
         assert [message["role"] for message in session.messages] == ["user", "assistant"] * 2
-        assert [each.title for each in (await store.store.sessions())[0]] == [
+        assert [each.title for each in (await hook.store.sessions())[0]] == [
             "Listing files in Python"
         ]
 

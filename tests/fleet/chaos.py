@@ -265,7 +265,7 @@ async def _until_over(board: Board, endpoint: Counting) -> None:
 async def check(board: Board, address: str, folder: Path, sessions: int, turns: int) -> list[str]:
     """Count what is stored, and what was really done."""
     wrong: list[str] = []
-    store = PersistenceHook(address)
+    hook = PersistenceHook(address)
     unknown = 0
     for row in await board.jobs(JobFilter()):
         number = re.search(r"session (\d+)", row["task"]["prompt"])
@@ -273,7 +273,7 @@ async def check(board: Board, address: str, folder: Path, sessions: int, turns: 
         if row["state"] != "done":
             wrong.append(f"session {number[1]} is {row['state']}: {row['outcome']}")
             continue
-        messages = [m for part in await store.store.segments(row["id"]) for m in part]
+        messages = [m for part in await hook.store.segments(row["id"]) for m in part]
         answers: dict[str, str] = {}
         for message in messages:
             if message["role"] == "tool":

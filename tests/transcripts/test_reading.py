@@ -198,8 +198,8 @@ async def test_a_conversation_goes_on_where_it_was_taken_in(tmp_path: Path, samp
     made = made_of(lines(sample))
     head, rows = moved(made.lines(), [(CWD, str(tmp_path))])
     model = ScriptedModel("Gone on.")
-    async with Agent(model, hooks=[store := PersistenceHook(tmp_path / "c.db")], tools=[]) as agent:
-        await store.store.add(made.session_id, head, rows)
+    async with Agent(model, hooks=[hook := PersistenceHook(tmp_path / "c.db")], tools=[]) as agent:
+        await hook.store.add(made.session_id, head, rows)
         session = await agent.load_session(made.session_id)
         assert session.cwd == str(tmp_path)
         reply = await agent.run("Go on", session=session)

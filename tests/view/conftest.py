@@ -44,36 +44,36 @@ async def lines(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if getattr(request, "param", "") == "postgres":
         server: Server = request.getfixturevalue("postgres")
         where = server.database()
-    store = PersistenceHook(where)
+    hook = PersistenceHook(where)
     script = [
         [text(f"On it. {EVIL}", usage=USAGE, reasoning="Shall I?"), call("shout", word="hi")],
         call("shout", word="secret"),
         text("**Done**, see `a.txt`.", usage=USAGE),
     ]
-    agent = Agent(ScriptedModel(*script), hooks=[store], tools=[shout])
+    agent = Agent(ScriptedModel(*script), hooks=[hook], tools=[shout])
     agent.hooks.register("before_tool", polite)
     agent.hooks.register("before_tool", judge)
     async with agent:
         session = (await agent.run(f"Shout, please {EVIL}")).session
-    return await store.store.export(session.id)
+    return await hook.store.export(session.id)
 
 
 @pytest.fixture
 async def broken(tmp_path: Path) -> str:
     """What a store exports of a session in which a hook breaks the cache's prefix."""
-    store, turns = PersistenceHook(tmp_path / "broken.db"), count(1)
+    hook, turns = PersistenceHook(tmp_path / "broken.db"), count(1)
 
     def tail(ctx: Any) -> list[Any]:
         ctx.params = {"reasoning_effort": "low"}
         return [*ctx.messages, {"role": "user", "content": f"It is turn {next(turns)}."}]
 
     script = [[text("On it.", usage=USAGE), call("shout", word="hi")], text("Done.", usage=USAGE)]
-    hooks = [store, SystemPromptHook("You are Crow."), PromptCacheHook()]
+    hooks = [hook, SystemPromptHook("You are Crow."), PromptCacheHook()]
     agent = Agent(ScriptedModel(*script), hooks=hooks, tools=[shout])
     agent.hooks.register("before_llm_request", tail)
     async with agent:
         session = (await agent.run("Shout, please")).session
-    return await store.store.export(session.id)
+    return await hook.store.export(session.id)
 
 
 def browser() -> str:

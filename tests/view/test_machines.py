@@ -38,12 +38,12 @@ async def test_the_page_shows_what_moved_where(postgres: Server, tmp_path: Path)
     )
     session = (await one.run("Shout")).session
     lose(address)
-    store = PersistenceHook(address)
+    hook = PersistenceHook(address)
     for prompt in ("Again", "And again"):
-        async with Agent(ScriptedModel("Yes."), hooks=[store], tools=[shout]) as other:
+        async with Agent(ScriptedModel("Yes."), hooks=[hook], tools=[shout]) as other:
             await other.run(prompt, session=await other.load_session(session.id))
     await one.close()
-    made = document(await store.store.export(session.id))
+    made = document(await hook.store.export(session.id))
     parts = [(m["epoch"], m["since"], m.get("until"), m.get("how")) for m in made["machines"]]
     assert parts == [(1, 1, 0, "lost"), (2, 1, 0, "handed over"), (3, 1, None, None)]
     (moved,) = [entry for entry in made["entries"] if entry["kind"] == "moved"]

@@ -36,18 +36,18 @@ def mount(*words: object) -> None:
 async def full(folder: Path) -> dict[str, object]:
     """Fill the disk between two prompts, and empty it again."""
     mount("-t", "tmpfs", "-o", "size=1m", "tmpfs", folder)
-    store, client = PersistenceHook(folder / "crow.db"), Client()
-    async with Agent(ScriptedModel("a", "c", "d"), hooks=[store], tools=[]) as agent:
+    hook, client = PersistenceHook(folder / "crow.db"), Client()
+    async with Agent(ScriptedModel("a", "c", "d"), hooks=[hook], tools=[]) as agent:
         session = await agent.new_session(client=client)
         await agent.prompt(session, "one")
         fill(folder / "filler")
         prompt = "two " * 3000
         stops = [(await agent.prompt(session, prompt)).stop_reason]
-        readable = len((await store.store.segments(session.id))[0])
+        readable = len((await hook.store.segments(session.id))[0])
         stops.append((await agent.prompt(session, "three")).stop_reason)
         (folder / "filler").unlink()
         stops.append((await agent.prompt(session, "four")).stop_reason)
-    same = (await store.store.load(session.id)).messages == session.messages
+    same = (await hook.store.load(session.id)).messages == session.messages
     return {"stops": stops, "notices": client.notices, "readable": readable, "same": same}
 
 
@@ -62,20 +62,20 @@ def fill(path: Path) -> None:
 
 async def closed(folder: Path) -> dict[str, object]:
     """Take the right to write away after a first session."""
-    store, client = PersistenceHook(folder / "crow.db"), Client()
-    async with Agent(ScriptedModel("a"), hooks=[store], tools=[]) as agent:
+    hook, client = PersistenceHook(folder / "crow.db"), Client()
+    async with Agent(ScriptedModel("a"), hooks=[hook], tools=[]) as agent:
         old = (await agent.run("one")).session
     mount("--bind", folder, folder)
     mount("-o", "remount,bind,ro", folder)
-    store = PersistenceHook(folder / "crow.db")
-    async with Agent(ScriptedModel("b", "c"), hooks=[store], tools=[]) as agent:
+    hook = PersistenceHook(folder / "crow.db")
+    async with Agent(ScriptedModel("b", "c"), hooks=[hook], tools=[]) as agent:
         stops = [(await agent.prompt(await agent.new_session(client=client), "go")).stop_reason]
-        listed = [info.id for info in (await store.store.sessions())[0]] == [old.id]
+        listed = [info.id for info in (await hook.store.sessions())[0]] == [old.id]
         again = await agent.load_session(old.id, client=client)
         same = again.messages == old.messages
         stops.append((await agent.prompt(again, "go")).stop_reason)
         try:
-            await store.store.rename(old.id, "x")
+            await hook.store.rename(old.id, "x")
         except SessionError as error:
             client.notices.append(str(error))
     return {"stops": stops, "notices": client.notices, "readable": listed, "same": same}

@@ -39,28 +39,28 @@ async def check(folder: Path, address: str = "") -> None:
     heard: list[list[Any]] = [
         json.loads(line) for line in (folder / "heard.jsonl").read_text().splitlines()
     ]
-    store = PersistenceHook(address or folder / "crow.db")
+    hook = PersistenceHook(address or folder / "crow.db")
     check_integrity(folder / "crow.db")
     if not heard:
         if address:
             return
-        infos, _ = await store.store.sessions()
+        infos, _ = await hook.store.sessions()
         assert len(infos) <= 1
         return
     session_id = heard[0][1]
     model = ScriptedModel("still here", leftover="allow")
-    async with Agent(model, hooks=[store], tools=[]) as agent:
-        before = (await store.store.export(session_id)).count('"kind":"started"')
+    async with Agent(model, hooks=[hook], tools=[]) as agent:
+        before = (await hook.store.export(session_id)).count('"kind":"started"')
         session = await agent.load_session(session_id)
         check_whole(session.messages)
-        check_heard(heard, await store.store.replay(session_id), is_late=bool(address))
+        check_heard(heard, await hook.store.replay(session_id), is_late=bool(address))
         loaded = list(session.messages)
         reply = await agent.prompt(session, "are you there?")
         assert reply.text == "still here"
         assert model.asked[0]["messages"] == session.messages[:-1]
         assert session.messages[: len(loaded)] == loaded
-        assert (await store.store.export(session_id)).count('"kind":"started"') == before
-    again = await store.store.load(session_id)
+        assert (await hook.store.export(session_id)).count('"kind":"started"') == before
+    again = await hook.store.load(session_id)
     assert again.messages == session.messages
 
 

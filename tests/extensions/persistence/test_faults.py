@@ -68,8 +68,8 @@ def no_space(size: int = 0) -> Iterator[None]:
 
 
 async def test_a_full_disk_ends_the_turn_and_not_the_agent(db: Path) -> None:
-    client, store = Witness(), PersistenceHook(db)
-    async with Agent(ScriptedModel("a", "c", "d"), hooks=[store], tools=[]) as agent:
+    client, hook = Witness(), PersistenceHook(db)
+    async with Agent(ScriptedModel("a", "c", "d"), hooks=[hook], tools=[]) as agent:
         session = await agent.new_session(client=client)
         await agent.prompt(session, "one")
         with no_space():
@@ -78,14 +78,14 @@ async def test_a_full_disk_ends_the_turn_and_not_the_agent(db: Path) -> None:
             assert isinstance(failed.error, SessionError)
             assert "could not be written" in failed.detail
             assert client.notices[-1].severity == "error"
-            assert (await store.store.sessions())[0][0].id == session.id
-            assert len((await store.store.segments(session.id))[0]) == 2
+            assert (await hook.store.sessions())[0][0].id == session.id
+            assert len((await hook.store.segments(session.id))[0]) == 2
             assert (await agent.prompt(session, "three")).text == "c"
             assert "not stored for now" in client.notices[-1].text
-            assert len(await store.store.replay(session.id)) == 5
+            assert len(await hook.store.replay(session.id)) == 5
         assert (await agent.prompt(session, "four")).text == "d"
         assert client.notices[-1].text == "the session is stored again"
-    again = await store.store.load(session.id)
+    again = await hook.store.load(session.id)
     assert again.messages == session.messages
     assert [m.get("content") for m in again.messages] == [
         "one",
@@ -105,8 +105,8 @@ async def test_no_tool_runs_whose_intent_cannot_be_stored(db: Path, tmp_path: Pa
 
     limit = no_space()
     script = call("touch", path=str(tmp_path / "made"))
-    store = PersistenceHook(db)
-    async with Agent(ScriptedModel(script), hooks=[store, Fill()], tools=[touch]) as agent:
+    hook = PersistenceHook(db)
+    async with Agent(ScriptedModel(script), hooks=[hook, Fill()], tools=[touch]) as agent:
         try:
             session = await agent.new_session()
             reply = await agent.prompt(session, "go")
@@ -115,7 +115,7 @@ async def test_no_tool_runs_whose_intent_cannot_be_stored(db: Path, tmp_path: Pa
     assert reply.stop_reason == "error"
     assert not (tmp_path / "made").exists()
     assert str(session.messages[-1].get("content")).startswith("not run: ")
-    assert (await store.store.load(session.id)).messages == session.messages
+    assert (await hook.store.load(session.id)).messages == session.messages
 
 
 @pytest.mark.parametrize(("size", "stored"), [(0, 2), (2000, 3)])
@@ -129,12 +129,12 @@ async def test_a_session_ends_in_peace_on_a_full_disk(
         await agent.prompt(session, "two")
         await agent.close()
     assert ("1 records" in caplog.text) == (stored == 2)
-    store = PersistenceHook(db)
-    assert (await store.store.export(session.id)).count('"role":') == stored
-    assert len((await store.store.segments(session.id))[0]) == stored
-    copy = await store.store.fork(session.id)
-    assert len((await store.store.load(session.id)).messages) == stored
-    assert len((await store.store.load(copy)).messages) == stored
+    hook = PersistenceHook(db)
+    assert (await hook.store.export(session.id)).count('"role":') == stored
+    assert len((await hook.store.segments(session.id))[0]) == stored
+    copy = await hook.store.fork(session.id)
+    assert len((await hook.store.load(session.id)).messages) == stored
+    assert len((await hook.store.load(copy)).messages) == stored
 
 
 async def test_a_lock_held_elsewhere_is_waited_for_and_stops_nobody_else(db: Path) -> None:
@@ -197,27 +197,27 @@ def cut_off(db: Path) -> None:
 async def test_a_damaged_database_is_kept_aside_and_a_new_one_begun(
     db: Path, spoil: object
 ) -> None:
-    store = PersistenceHook(db)
-    async with Agent(ScriptedModel(*["a" * 5000] * 5), hooks=[store], tools=[]) as agent:
+    hook = PersistenceHook(db)
+    async with Agent(ScriptedModel(*["a" * 5000] * 5), hooks=[hook], tools=[]) as agent:
         old = await agent.new_session()
         for _ in range(5):
             await agent.prompt(old, "one")
     spoil(db)  # type: ignore[operator]
     damaged = db.read_bytes()
-    client, store = Witness(), PersistenceHook(db)
-    async with Agent(ScriptedModel("a", "b"), hooks=[store], tools=[]) as agent:
+    client, hook = Witness(), PersistenceHook(db)
+    async with Agent(ScriptedModel("a", "b"), hooks=[hook], tools=[]) as agent:
         session = await agent.new_session(client=client)
         await agent.prompt(session, "one")
         assert f"{db} was damaged: it is kept as {db}.damaged" in client.text
         assert Path(f"{db}.damaged").read_bytes() == damaged
-        infos, _ = await store.store.sessions()
+        infos, _ = await hook.store.sessions()
         assert session.id in [info.id for info in infos]
-    assert (await store.store.load(session.id)).messages == session.messages
+    assert (await hook.store.load(session.id)).messages == session.messages
 
 
 async def test_sessions_that_are_whole_come_over_from_a_damaged_database(db: Path) -> None:
-    store = PersistenceHook(db)
-    async with Agent(ScriptedModel(*["a"] * 6), hooks=[store], tools=[]) as agent:
+    hook = PersistenceHook(db)
+    async with Agent(ScriptedModel(*["a"] * 6), hooks=[hook], tools=[]) as agent:
         olds = [await agent.new_session() for _ in range(6)]
         for number, old in enumerate(olds):
             await agent.prompt(old, f"{number}" * 20_000)
@@ -226,19 +226,19 @@ async def test_sessions_that_are_whole_come_over_from_a_damaged_database(db: Pat
     page = content.index(b"3" * 4000) // 4096
     content[4096 * page : 4096 * (page + 1)] = b"\xff" * 4096
     db.write_bytes(content)
-    store = PersistenceHook(db)
+    hook = PersistenceHook(db)
     lost = olds.pop(3)
-    assert {info.id for info in (await store.store.sessions())[0]} == {old.id for old in olds}
+    assert {info.id for info in (await hook.store.sessions())[0]} == {old.id for old in olds}
     for old in olds:
-        again = await store.store.load(old.id)
+        again = await hook.store.load(old.id)
         assert (again.messages, again.state) == (old.messages, old.state)
     with pytest.raises(SessionError, match=r"was damaged: it is kept as .*damaged"):
-        await store.store.load(lost.id)
+        await hook.store.load(lost.id)
 
 
 async def test_damage_in_the_middle_of_a_session_is_mended_from_memory(db: Path) -> None:
-    client, store = Witness(), PersistenceHook(db)
-    async with Agent(ScriptedModel("a", "b", "c"), hooks=[store], tools=[]) as agent:
+    client, hook = Witness(), PersistenceHook(db)
+    async with Agent(ScriptedModel("a", "b", "c"), hooks=[hook], tools=[]) as agent:
         session = await agent.new_session(client=client)
         await agent.prompt(session, "one")
         change(db, "PRAGMA wal_checkpoint(TRUNCATE)")
@@ -246,7 +246,7 @@ async def test_damage_in_the_middle_of_a_session_is_mended_from_memory(db: Path)
         await agent.prompt(session, "two")
         await agent.prompt(session, "three")
     assert Path(f"{db}.damaged").exists()
-    assert (await store.store.load(session.id)).messages == session.messages
+    assert (await hook.store.load(session.id)).messages == session.messages
 
 
 async def test_a_damaged_database_that_another_uses_is_left_where_it_is(db: Path) -> None:
@@ -274,14 +274,14 @@ async def test_a_torn_write_ahead_log_loses_only_its_end(db: Path) -> None:
 
 @pytest.mark.parametrize("data", ["{", "[]", '"x"', '{"role": "nobody"}', "", "null"])
 async def test_a_damaged_record_is_passed_over_and_marked(db: Path, data: str) -> None:
-    store = PersistenceHook(db)
-    async with Agent(ScriptedModel("a", "b"), hooks=[store], tools=[]) as agent:
+    hook = PersistenceHook(db)
+    async with Agent(ScriptedModel("a", "b"), hooks=[hook], tools=[]) as agent:
         session = await agent.new_session()
         await agent.prompt(session, "one")
         await agent.prompt(session, "two")
     change(db, "UPDATE log SET data = ? WHERE seq = 2", data)
     client = Witness()
-    async with Agent(ScriptedModel("c", "d"), hooks=[store], tools=[]) as agent:
+    async with Agent(ScriptedModel("c", "d"), hooks=[hook], tools=[]) as agent:
         again = await agent.load_session(session.id, client=client)
         assert [m.get("content") for m in again.messages] == ["one", "two", "b"]
         await agent.prompt(again, "three")
@@ -289,42 +289,42 @@ async def test_a_damaged_record_is_passed_over_and_marked(db: Path, data: str) -
     assert [kind for (kind,) in rows(db, "SELECT kind FROM log WHERE seq = 2")] == [
         "damaged message"
     ]
-    assert (await store.store.load(session.id)).messages == again.messages
+    assert (await hook.store.load(session.id)).messages == again.messages
     assert rows(db, "SELECT data FROM log WHERE seq = 2") == [(data,)]
 
 
 async def test_damaged_settings_of_a_session_are_left_out(db: Path) -> None:
-    store = PersistenceHook(db)
-    async with Agent(ScriptedModel("a"), hooks=[store], tools=[]) as agent:
+    hook = PersistenceHook(db)
+    async with Agent(ScriptedModel("a"), hooks=[hook], tools=[]) as agent:
         session = (await agent.run("one")).session
     change(db, "UPDATE sessions SET options = '{', usage = '3', directories = ?", "null")
-    again = await store.store.load(session.id)
+    again = await hook.store.load(session.id)
     assert (again.messages, again.options, again.usage) == (session.messages, {}, {})
 
 
 async def test_a_kind_of_record_from_the_future_is_kept_and_passed_over(db: Path) -> None:
-    store = PersistenceHook(db)
-    async with Agent(ScriptedModel("a"), hooks=[store], tools=[]) as agent:
+    hook = PersistenceHook(db)
+    async with Agent(ScriptedModel("a"), hooks=[hook], tools=[]) as agent:
         session = (await agent.run("one")).session
     change(db, "INSERT INTO log (session, seq, segment, kind, at, data) SELECT session, 9, 0, ?, 0, '{}'"
                " FROM log WHERE seq = 1", "hologram")  # fmt: skip
-    again = await store.store.load(session.id)
+    again = await hook.store.load(session.id)
     assert again.messages == session.messages
-    assert len(await store.store.replay(session.id)) == 2
-    assert '"kind":"hologram"' in await store.store.export(session.id)
+    assert len(await hook.store.replay(session.id)) == 2
+    assert '"kind":"hologram"' in await hook.store.export(session.id)
 
 
 async def test_an_older_database_is_brought_forward_and_backed_up(db: Path) -> None:
     connection = apsw.Connection(str(db))
     connection.execute(BASELINE.read_text())
     connection.close()
-    store = PersistenceHook(db)
-    async with Agent(ScriptedModel("b"), hooks=[store], tools=[]) as agent:
+    hook = PersistenceHook(db)
+    async with Agent(ScriptedModel("b"), hooks=[hook], tools=[]) as agent:
         session = await agent.load_session("old")
         contents = [message.get("content") for message in session.messages]
         assert contents == ["shout hi", None, "HI", "It said: HI"]
         await agent.prompt(session, "more")
-    assert [found.session.id for found in await store.store.search("shout")] == ["old"]
+    assert [found.session.id for found in await hook.store.search("shout")] == ["old"]
     backup = Path(f"{db}.version-1")
     assert rows(backup, "PRAGMA user_version") == [(1,)]
     assert rows(backup, "SELECT count(*) FROM log") == [(6,)]
@@ -348,16 +348,16 @@ async def test_a_newer_database_is_refused_and_not_touched(db: Path) -> None:
     async with Agent(ScriptedModel("a"), hooks=[PersistenceHook(db)], tools=[]) as agent:
         old = (await agent.run("one")).session
     change(db, "PRAGMA user_version = 99")
-    store, client = PersistenceHook(db), Witness()
+    hook, client = PersistenceHook(db), Witness()
     for question in (
-        store.store.load(old.id),
-        store.store.sessions(),
-        store.store.search("x"),
-        store.store.fork(old.id),
+        hook.store.load(old.id),
+        hook.store.sessions(),
+        hook.store.search("x"),
+        hook.store.fork(old.id),
     ):
         with pytest.raises(SessionError, match=r"newer Crow .*: update crow-acp, or"):
             await question
-    async with Agent(ScriptedModel("b"), hooks=[store], tools=[]) as agent:
+    async with Agent(ScriptedModel("b"), hooks=[hook], tools=[]) as agent:
         session = await agent.new_session(client=client)
         assert (await agent.prompt(session, "one")).text == "b"
     assert "newer Crow" in client.text
@@ -373,22 +373,22 @@ async def test_a_database_of_another_program_is_not_touched(db: Path) -> None:
 
 async def test_where_nothing_can_be_stored_the_session_goes_on_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    client, store = Witness(), PersistenceHook(tmp_path / "file" / "crow.db")
-    async with Agent(ScriptedModel("a", "b"), hooks=[store], tools=[]) as agent:
+    client, hook = Witness(), PersistenceHook(tmp_path / "file" / "crow.db")
+    async with Agent(ScriptedModel("a", "b"), hooks=[hook], tools=[]) as agent:
         session = await agent.new_session(client=client)
         for text in ("a", "b"):
             assert (await agent.prompt(session, "go")).text == text
-        assert len(await store.store.replay(session.id)) == 4
+        assert len(await hook.store.replay(session.id)) == 4
     assert [notice.severity for notice in client.notices] == ["warning", "warning"]
     assert "this session is not stored for now" in client.text
     with pytest.raises(SessionError, match="there is no session"):
-        await store.store.load(session.id)
+        await hook.store.load(session.id)
 
 
 async def test_what_could_not_be_stored_is_stored_once_that_is_possible(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    client, store = Witness(), PersistenceHook(tmp_path / "file" / "crow.db")
-    async with Agent(ScriptedModel("a", "b"), hooks=[store], tools=[]) as agent:
+    client, hook = Witness(), PersistenceHook(tmp_path / "file" / "crow.db")
+    async with Agent(ScriptedModel("a", "b"), hooks=[hook], tools=[]) as agent:
         session = await agent.new_session(client=client)
         await agent.prompt(session, "one")
         (tmp_path / "file").unlink()
@@ -396,7 +396,7 @@ async def test_what_could_not_be_stored_is_stored_once_that_is_possible(tmp_path
         assert "stored again" in client.text
         with pytest.raises(SessionError, match="in use"):
             await PersistenceHook(tmp_path / "file" / "crow.db").store.load(session.id)
-    assert (await store.store.load(session.id)).messages == session.messages
+    assert (await hook.store.load(session.id)).messages == session.messages
 
 
 async def test_an_agent_that_gets_the_extension_late_stores_what_was_said_before(db: Path) -> None:
@@ -408,15 +408,15 @@ async def test_an_agent_that_gets_the_extension_late_stores_what_was_said_before
 
 
 async def test_saving_by_hand_stores_what_was_added_by_hand(db: Path) -> None:
-    store = PersistenceHook(db)
-    async with Agent(ScriptedModel(), hooks=[store], tools=[]) as agent:
+    hook = PersistenceHook(db)
+    async with Agent(ScriptedModel(), hooks=[hook], tools=[]) as agent:
         session = await agent.new_session()
         session.messages.append(user("by hand"))
         assert session.save()
-        assert (await store.store.segments(session.id)) == [session.messages]
+        assert (await hook.store.segments(session.id)) == [session.messages]
         await Context(agent, session).append(user("by the context"))
-    assert len((await store.store.load(session.id)).messages) == 2
-    store.store.save(Session())
+    assert len((await hook.store.load(session.id)).messages) == 2
+    hook.store.save(Session())
 
 
 async def test_a_database_that_was_replaced_gets_what_is_in_memory(db: Path) -> None:

@@ -70,21 +70,21 @@ def test_any_course_of_events_loads_as_it_was_from_postgresql(
 
 
 async def follow(db: Path | str, course: list[tuple[str, Any]]) -> None:
-    store = PersistenceHook(db)
-    async with Agent(ScriptedModel(), hooks=[store], tools=[]) as agent:
+    hook = PersistenceHook(db)
+    async with Agent(ScriptedModel(), hooks=[hook], tools=[]) as agent:
         session = await agent.new_session()
         forks: dict[str, list[Message]] = {}
         past: list[list[Message]] = []
         for step, value in course:
-            session, old = await take(agent, store, session, step, value, forks)
+            session, old = await take(agent, hook, session, step, value, forks)
             past += old
         await agent.close_session(session)
-        again = await store.store.load(session.id)
+        again = await hook.store.load(session.id)
         assert again.messages == session.messages
         assert (again.state, again.segment) == (session.state, session.segment)
-        assert await store.store.segments(session.id) == [*past, session.messages]
+        assert await hook.store.segments(session.id) == [*past, session.messages]
         for fork, messages in forks.items():
-            assert (await store.store.load(fork)).messages == messages
+            assert (await hook.store.load(fork)).messages == messages
 
 
 async def take(

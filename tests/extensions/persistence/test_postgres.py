@@ -51,8 +51,8 @@ async def test_a_runner_that_was_thought_dead_appends_nothing(postgres: Server) 
     session = await zombie.new_session(client=client)
     await zombie.prompt(session, "first")
     rows(address, STOLEN)
-    store = PersistenceHook(address)
-    async with Agent(ScriptedModel("two"), hooks=[store], tools=[]) as heir:
+    hook = PersistenceHook(address)
+    async with Agent(ScriptedModel("two"), hooks=[hook], tools=[]) as heir:
         taken = await heir.load_session(session.id)
         reply = await zombie.prompt(session, "second")
         assert reply.stop_reason == "error"
@@ -62,7 +62,7 @@ async def test_a_runner_that_was_thought_dead_appends_nothing(postgres: Server) 
         assert len(model.asked) == 1
         await heir.prompt(taken, "third")
     await zombie.close()
-    kept = await store.store.load(session.id)
+    kept = await hook.store.load(session.id)
     assert [m.get("content") for m in kept.messages] == ["first", "one", "third", "two"]
     assert "was taken over by another process" in client.notices[0]
 
@@ -71,8 +71,8 @@ async def test_a_session_in_use_on_another_machine_says_where_and_for_how_long(
     postgres: Server,
 ) -> None:
     address = postgres.database()
-    store = PersistenceHook(address)
-    async with Agent(ScriptedModel("a"), hooks=[store], tools=[]) as agent:
+    hook = PersistenceHook(address)
+    async with Agent(ScriptedModel("a"), hooks=[hook], tools=[]) as agent:
         session = (await agent.run("hi")).session
     rows(
         address,
@@ -80,8 +80,8 @@ async def test_a_session_in_use_on_another_machine_says_where_and_for_how_long(
         " owner = 'elsewhere pid:[1] 7 8 x', who = 'build-7, process 7'",
     )
     with pytest.raises(SessionInUse, match=r"by build-7, process 7: .* again in (9|10) seconds"):
-        await store.store.load(session.id)
-    (found,) = await store.store.overview()
+        await hook.store.load(session.id)
+    (found,) = await hook.store.overview()
     assert found.used_by == "build-7, process 7"
 
 
@@ -137,15 +137,15 @@ def test_an_append_makes_who_takes_over_wait_and_not_who_renews(postgres: Server
 
 async def test_connections_that_are_cut_are_made_again(postgres: Server) -> None:
     address = postgres.database()
-    client, store = Watching(), PersistenceHook(address)
-    async with Agent(ScriptedModel("a", "b", "c"), hooks=[store], tools=[]) as agent:
+    client, hook = Watching(), PersistenceHook(address)
+    async with Agent(ScriptedModel("a", "b", "c"), hooks=[hook], tools=[]) as agent:
         session = await agent.new_session(client=client)
         for prompt in ("1", "2", "3"):
             assert (await agent.prompt(session, prompt)).stop_reason == "end_turn"
             cut(address)
-            assert len(await store.store.sessions()) == 2
+            assert len(await hook.store.sessions()) == 2
     assert client.notices == []
-    contents = [m.get("content") for m in (await store.store.load(session.id)).messages]
+    contents = [m.get("content") for m in (await hook.store.load(session.id)).messages]
     assert contents == ["1", "a", "2", "b", "3", "c"]
 
 
@@ -160,8 +160,8 @@ async def test_what_is_said_while_the_database_is_away_is_stored_once_it_is_back
 
 async def go_on_without(server: Server) -> None:
     address = server.database()
-    client, store = Watching(), PersistenceHook(address)
-    async with Agent(ScriptedModel("a", "b", "c", "d"), hooks=[store], tools=[]) as agent:
+    client, hook = Watching(), PersistenceHook(address)
+    async with Agent(ScriptedModel("a", "b", "c", "d"), hooks=[hook], tools=[]) as agent:
         session = await agent.new_session(client=client)
         await agent.prompt(session, "1")
         server.stop()
@@ -171,7 +171,7 @@ async def go_on_without(server: Server) -> None:
         assert (await agent.prompt(session, "4")).stop_reason == "end_turn"
     assert "cannot be reached" in client.notices[0]
     assert client.notices[-1] == "the session is stored again"
-    contents = [m.get("content") for m in (await store.store.load(session.id)).messages]
+    contents = [m.get("content") for m in (await hook.store.load(session.id)).messages]
     assert contents == [m.get("content") for m in session.messages]
     assert contents[-2:] == ["4", "c"]
 
@@ -200,9 +200,9 @@ async def test_a_database_of_a_newer_crow_or_of_another_program_is_left_alone(
 
 
 async def test_no_error_shows_the_password() -> None:
-    store = PersistenceHook("postgresql://crow:hunter2@127.0.0.1:1/crow?password=hunter3")
+    hook = PersistenceHook("postgresql://crow:hunter2@127.0.0.1:1/crow?password=hunter3")
     with pytest.raises(SessionError) as refused:
-        await store.store.sessions()
+        await hook.store.sessions()
     assert str(refused.value).startswith("postgresql://crow@127.0.0.1:1/crow: it cannot be reached")
     assert "hunter" not in str(refused.value)
 

@@ -58,13 +58,13 @@ async def test_a_quick_tools_result_survives_while_its_slow_sibling_is_interrupt
     db: Path | str,
 ) -> None:
     session_id = await killed(db, "tool")
-    store = PersistenceHook(db)
-    session = await store.store.load(session_id)
+    hook = PersistenceHook(db)
+    session = await hook.store.load(session_id)
     _, _, slow, quick = session.messages
     assert quick.get("content") == '{"found": [1, 2]}'
     unknown = "interrupted, outcome unknown; its output until then:\nhalf of the work"
     assert slow.get("content") == unknown
-    ended = [e for e in await store.store.replay(session_id) if isinstance(e, ToolEnded)]
+    ended = [e for e in await hook.store.replay(session_id) if isinstance(e, ToolEnded)]
     assert [(e.call.name, e.outcome, e.result.data) for e in ended] == [
         ("quick", "ok", {"found": [1, 2]}),
         ("slow", "cancelled", None),
@@ -83,24 +83,24 @@ async def test_a_call_that_waited_for_permission_was_not_executed(db: Path | str
 
 async def test_half_an_answer_is_part_of_the_history(db: Path | str) -> None:
     session_id = await killed(db, "text")
-    store = PersistenceHook(db)
-    async with Agent(ScriptedModel("really"), hooks=[store], tools=[]) as agent:
+    hook = PersistenceHook(db)
+    async with Agent(ScriptedModel("really"), hooks=[hook], tools=[]) as agent:
         session = await agent.load_session(session_id)
         assert session.messages[1:] == [
             {"role": "assistant", "content": "It is.", "reasoning_content": "Is it?"}
         ]
         await agent.prompt(session, "is it?")
-    assert (await store.store.load(session_id)).messages == session.messages
+    assert (await hook.store.load(session_id)).messages == session.messages
 
 
 async def test_what_a_locked_database_could_not_take_survives(tmp_path: Path) -> None:
     session_id = await killed(tmp_path / "crow.db", "locked")
-    store = PersistenceHook(tmp_path / "crow.db")
-    told = [type(event).__name__ for event in await store.store.replay(session_id)]
+    hook = PersistenceHook(tmp_path / "crow.db")
+    told = [type(event).__name__ for event in await hook.store.replay(session_id)]
     assert told == ["UserMessage", "ToolPending", "ToolStarted", "ToolEnded"]
-    session = await store.store.load(session_id)
+    session = await hook.store.load(session_id)
     assert [m.get("content") for m in session.messages] == ["do it", None, "locked", "It is."]
-    assert await kinds(store, session_id) == [
+    assert await kinds(hook, session_id) == [
         "message", "sent", "message", "started", "result", "message", "message",
     ]  # fmt: skip
 
@@ -112,15 +112,15 @@ async def kinds(store: PersistenceHook, session_id: str) -> list[str]:
 
 async def test_a_thought_that_led_nowhere_is_still_shown(db: Path | str) -> None:
     session_id = await killed(db, "thought")
-    store = PersistenceHook(db)
-    assert len((await store.store.load(session_id)).messages) == 1
-    thoughts = [e for e in await store.store.replay(session_id) if isinstance(e, ThoughtDelta)]
+    hook = PersistenceHook(db)
+    assert len((await hook.store.load(session_id)).messages) == 1
+    thoughts = [e for e in await hook.store.replay(session_id) if isinstance(e, ThoughtDelta)]
     assert thoughts == [ThoughtDelta("Let me see.", f"{session_id}.0.1")]
 
 
 async def test_a_tail_that_was_cut_off_counts_as_far_as_it_is_whole(tmp_path: Path) -> None:
-    store = PersistenceHook(tmp_path / "crow.db")
-    async with Agent(ScriptedModel("a"), hooks=[store], tools=[]) as agent:
+    hook = PersistenceHook(tmp_path / "crow.db")
+    async with Agent(ScriptedModel("a"), hooks=[hook], tools=[]) as agent:
         session = (await agent.run("one")).session
     whole = [
         '3 0 message 1.5 {"role":"user","content":"two"}',
@@ -139,26 +139,26 @@ async def test_a_tail_that_was_cut_off_counts_as_far_as_it_is_whole(tmp_path: Pa
     ]
     tail = tmp_path / "crow.db.locks" / session.id
     tail.write_text("\n".join([*whole, *torn]))
-    assert len(await store.store.replay(session.id)) == 3
-    again = await store.store.load(session.id)
+    assert len(await hook.store.replay(session.id)) == 3
+    again = await hook.store.load(session.id)
     assert [m.get("content") for m in again.messages] == ["one", "a", "two", "It is"]
     assert tail.read_bytes() == b""
 
 
 async def test_a_second_process_is_told_that_the_session_is_in_use(db: Path | str) -> None:
-    store = PersistenceHook(db)
+    hook = PersistenceHook(db)
     async with hanging(db, "idle") as session_id:
         with pytest.raises(SessionInUse, match="in use by"):
-            await store.store.load(session_id)
+            await hook.store.load(session_id)
         with pytest.raises(SessionInUse, match="in use by") as refused:
-            await store.store.load(session_id)
+            await hook.store.load(session_id)
         with pytest.raises(SessionInUse, match="in use by"):
-            await store.store.delete(session_id)
+            await hook.store.delete(session_id)
         if Path("/proc/locks").exists():
             assert re.search(r"\S+, process \d+", str(refused.value))
-        assert len(await store.store.replay(session_id)) == 2
-        assert len((await store.store.segments(session_id))[0]) == 2
-    assert len((await store.store.load(session_id)).messages) == 2
+        assert len(await hook.store.replay(session_id)) == 2
+        assert len((await hook.store.segments(session_id))[0]) == 2
+    assert len((await hook.store.load(session_id)).messages) == 2
 
 
 @pytest.mark.slow

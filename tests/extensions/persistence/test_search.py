@@ -100,12 +100,12 @@ async def test_nothing_is_found_where_nothing_was_stored(db: Path | str) -> None
 
 
 async def test_a_long_session_is_searched_to_its_end(db: Path | str) -> None:
-    store = PersistenceHook(db)
-    async with Agent(ScriptedModel(), hooks=[store], tools=[]) as agent:
+    hook = PersistenceHook(db)
+    async with Agent(ScriptedModel(), hooks=[hook], tools=[]) as agent:
         session = await agent.new_session()
         session.messages += [user(f"number {index}") for index in range(2500)]
-    (found,) = await store.store.search("number 2499")
-    assert found.seq == 2499 + before(store)
+    (found,) = await hook.store.search("number 2499")
+    assert found.seq == 2499 + before(hook)
 
 
 async def test_half_a_surrogate_pair_stops_neither_the_index_nor_the_writer(db: Path | str) -> None:

@@ -74,12 +74,12 @@ async def test_an_empty_session_is_stored_at_its_birth(db: Path | str) -> None:
 
 
 async def test_nothing_is_opened_before_the_first_session(file: Path) -> None:
-    store = PersistenceHook(file)
-    Agent(ScriptedModel(), hooks=[store], tools=[])
-    assert await store.store.sessions() == ([], None)
-    assert not await store.store.delete("x")
+    hook = PersistenceHook(file)
+    Agent(ScriptedModel(), hooks=[hook], tools=[])
+    assert await hook.store.sessions() == ([], None)
+    assert not await hook.store.delete("x")
     with pytest.raises(SessionError, match=r"there is no session 'x' in .*crow\.db"):
-        await store.store.load("x")
+        await hook.store.load("x")
     assert not file.parent.exists()
 
 
@@ -105,15 +105,15 @@ async def test_the_title_is_the_first_line_of_the_first_prompt(db: Path | str) -
 async def test_the_list_has_pages_and_knows_directories(db: Path | str, tmp_path: Path) -> None:
     ids = [(await talk(db, "x", cwd=str(tmp_path))).id for _ in range(5)]
     other = await talk(db, "x", cwd="/")
-    store = PersistenceHook(db)
-    first, cursor = await store.store.sessions(limit=4)
-    rest, end = await store.store.sessions(limit=4, cursor=cursor)
+    hook = PersistenceHook(db)
+    first, cursor = await hook.store.sessions(limit=4)
+    rest, end = await hook.store.sessions(limit=4, cursor=cursor)
     assert [info.id for info in first + rest] == [other.id, *reversed(ids)]
     assert end is None
     for cursor in ("no such page", "-1", "¹"):
         with pytest.raises(ValueError, match="there is no page"):
-            await store.store.sessions(cursor=cursor)
-    here, _ = await store.store.sessions(cwd="/")
+            await hook.store.sessions(cursor=cursor)
+    here, _ = await hook.store.sessions(cwd="/")
     assert [(info.id, info.title, info.messages) for info in here] == [(other.id, "hello", 2)]
 
 
@@ -127,15 +127,15 @@ async def test_the_session_used_last_is_first_whatever_the_clock_says(db: Path |
 
 async def test_a_copy_goes_its_own_way(db: Path | str) -> None:
     old = await talk(db, "first")
-    store = PersistenceHook(db)
-    async with Agent(ScriptedModel("second"), hooks=[store], tools=[]) as agent:
-        copy = await agent.load_session(await store.store.fork(old.id), source="fork")
+    hook = PersistenceHook(db)
+    async with Agent(ScriptedModel("second"), hooks=[hook], tools=[]) as agent:
+        copy = await agent.load_session(await hook.store.fork(old.id), source="fork")
         await agent.prompt(copy, "more")
         assert copy.messages[:2] == old.messages
-    assert (await store.store.segments(old.id))[-1] == old.messages
-    assert len((await store.store.segments(copy.id))[-1]) == 4
+    assert (await hook.store.segments(old.id))[-1] == old.messages
+    assert len((await hook.store.segments(copy.id))[-1]) == 4
     with pytest.raises(SessionError, match="there is no session"):
-        await store.store.fork("nothing")
+        await hook.store.fork("nothing")
 
 
 async def test_a_session_in_use_can_be_copied(db: Path | str) -> None:
@@ -147,41 +147,39 @@ async def test_a_session_in_use_can_be_copied(db: Path | str) -> None:
 
 
 async def test_a_session_can_be_renamed_while_it_is_open(db: Path | str) -> None:
-    store = PersistenceHook(db)
-    async with Agent(ScriptedModel("x", "y"), hooks=[store], tools=[]) as agent:
+    hook = PersistenceHook(db)
+    async with Agent(ScriptedModel("x", "y"), hooks=[hook], tools=[]) as agent:
         session = (await agent.run("hello")).session
-        await store.store.rename(session.id, "Greetings")
+        await hook.store.rename(session.id, "Greetings")
         await agent.prompt(session, "again")
         assert session.title == "Greetings"
-    assert (await store.store.sessions())[0][0].title == "Greetings"
+    assert (await hook.store.sessions())[0][0].title == "Greetings"
     with pytest.raises(SessionError, match="there is no session"):
-        await store.store.rename("nothing", "x")
+        await hook.store.rename("nothing", "x")
 
 
 async def test_a_deleted_session_is_gone_for_good(db: Path | str) -> None:
-    store = PersistenceHook(db)
-    async with Agent(ScriptedModel("x", "y"), hooks=[store], tools=[]) as agent:
+    hook = PersistenceHook(db)
+    async with Agent(ScriptedModel("x", "y"), hooks=[hook], tools=[]) as agent:
         session = (await agent.run("hello")).session
         with pytest.raises(SessionError, match="in use"):
             await PersistenceHook(db).store.delete(session.id)
-        assert await store.store.delete(session.id)
-        assert not await store.store.delete(session.id)
+        assert await hook.store.delete(session.id)
+        assert not await hook.store.delete(session.id)
         await agent.prompt(session, "still there?")
-    assert await store.store.sessions() == ([], None)
+    assert await hook.store.sessions() == ([], None)
     with pytest.raises(SessionError, match="there is no session"):
-        await store.store.load(session.id)
+        await hook.store.load(session.id)
 
 
 async def test_what_is_asked_about_one_session_at_once_is_done_in_turn(db: Path | str) -> None:
     session = await talk(db, "Hi.")
-    store = PersistenceHook(db)
-    async with Agent(ScriptedModel(), hooks=[store]):
+    hook = PersistenceHook(db)
+    async with Agent(ScriptedModel(), hooks=[hook]):
         states = [True, False] * 6
-        await asyncio.gather(*(store.store.archive(session.id, archived=each) for each in states))
-        assert [each.id for each in (await store.store.sessions(archived=False))[0]] == [session.id]
-        assert sorted(
-            await asyncio.gather(*(store.store.delete(session.id) for _ in range(4)))
-        ) == [
+        await asyncio.gather(*(hook.store.archive(session.id, archived=each) for each in states))
+        assert [each.id for each in (await hook.store.sessions(archived=False))[0]] == [session.id]
+        assert sorted(await asyncio.gather(*(hook.store.delete(session.id) for _ in range(4)))) == [
             *([False] * 3),
             True,
         ]
@@ -222,11 +220,11 @@ async def test_state_options_and_model_are_stored(db: Path | str) -> None:
         async def after_turn(self, state: dict[str, int]) -> None:
             state["turns"] = state.get("turns", 0) + 1
 
-    store = PersistenceHook(db)
-    async with Agent(ScriptedModel("x", "y"), hooks=[store, Counter()], tools=[]) as agent:
+    hook = PersistenceHook(db)
+    async with Agent(ScriptedModel("x", "y"), hooks=[hook, Counter()], tools=[]) as agent:
         session = (await agent.run("hello")).session
         await agent.configure(session, model="large", mode="plan", depth=3)
-    again = await store.store.load(session.id)
+    again = await hook.store.load(session.id)
     assert again.state == {"counter": {"turns": 1}}
     assert (again.model, again.mode, again.options) == ("large", "plan", {"depth": 3})
 
@@ -237,19 +235,19 @@ async def test_a_new_segment_leaves_the_old_one_readable(db: Path | str) -> None
             if len(session.messages) == 4:
                 await ctx.compact(session.messages[2:], "they greeted")  # type: ignore[attr-defined]
 
-    store = PersistenceHook(db)
-    async with Agent(ScriptedModel("a", "b", "c"), hooks=[store, Compact()], tools=[]) as agent:
+    hook = PersistenceHook(db)
+    async with Agent(ScriptedModel("a", "b", "c"), hooks=[hook, Compact()], tools=[]) as agent:
         session = await agent.new_session()
         for prompt in ("one", "two", "three"):
             await agent.prompt(session, prompt)
-    again = await store.store.load(session.id)
+    again = await hook.store.load(session.id)
     assert again.segment == 1
     assert again.messages == session.messages
-    old, new = await store.store.segments(session.id)
+    old, new = await hook.store.segments(session.id)
     assert [message.get("content") for message in old] == ["one", "a", "two", "b"]
     assert new == session.messages
     told = [
-        e for e in await store.store.replay(session.id) if isinstance(e, UserMessage | TextDelta)
+        e for e in await hook.store.replay(session.id) if isinstance(e, UserMessage | TextDelta)
     ]
     assert [getattr(e, "text", getattr(e, "content", "")) for e in told] == [
         "one", "a", "two", "b", "three", "c",
@@ -263,17 +261,17 @@ async def test_what_a_hook_answered_is_shown_again_and_no_part_of_the_history(
         def before_run(self, prompt: str) -> Answer | None:
             return Answer("42") if prompt == "the answer?" else None
 
-    store = PersistenceHook(db)
-    async with Agent(ScriptedModel("sure"), hooks=[store, Shortcut()], tools=[]) as agent:
+    hook = PersistenceHook(db)
+    async with Agent(ScriptedModel("sure"), hooks=[hook, Shortcut()], tools=[]) as agent:
         session = (await agent.run("the answer?")).session
         await agent.prompt(session, "sure?")
-    assert [m.get("content") for m in (await store.store.load(session.id)).messages] == [
+    assert [m.get("content") for m in (await hook.store.load(session.id)).messages] == [
         "sure?",
         "sure",
     ]
-    told = [e.text for e in await store.store.replay(session.id) if isinstance(e, TextDelta)]
+    told = [e.text for e in await hook.store.replay(session.id) if isinstance(e, TextDelta)]
     assert told == ["42", "sure"]
-    assert len(await store.store.search("42")) == 1
+    assert len(await hook.store.search("42")) == 1
 
 
 async def test_commands_and_their_answers_are_told_again_one_by_one(db: Path | str) -> None:
@@ -291,27 +289,27 @@ async def test_commands_and_their_answers_are_told_again_one_by_one(db: Path | s
         def before_run(self, prompt: str) -> Deny | None:
             return Deny("a secret") if prompt == "hunter2" else None
 
-    store = PersistenceHook(db)
-    async with Agent(ScriptedModel("sure"), hooks=[store, Clock()], tools=[]) as agent:
+    hook = PersistenceHook(db)
+    async with Agent(ScriptedModel("sure"), hooks=[hook, Clock()], tools=[]) as agent:
         session = await agent.new_session()
         for prompt in ("/time", "/time", "/forget", "hunter2", "sure?"):
             await agent.prompt(session, prompt)
     told = [
-        e for e in await store.store.replay(session.id) if isinstance(e, UserMessage | TextDelta)
+        e for e in await hook.store.replay(session.id) if isinstance(e, UserMessage | TextDelta)
     ]
     assert [getattr(e, "text", getattr(e, "content", "")) for e in told] == [
         "/time", "It is noon.", "/time", "It is noon.", "/forget", "sure?", "sure",
     ]  # fmt: skip
     ids = [event.message_id for event in told]
     assert len(set(ids)) == len(ids)
-    assert "hunter2" not in await store.store.export(session.id), "what was refused may be a secret"
+    assert "hunter2" not in await hook.store.export(session.id), "what was refused may be a secret"
 
 
 async def test_a_history_written_by_hand_is_shown_as_well_as_that_is_possible(
     db: Path | str,
 ) -> None:
-    store = PersistenceHook(db)
-    async with Agent(ScriptedModel(), hooks=[store], tools=[]) as agent:
+    hook = PersistenceHook(db)
+    async with Agent(ScriptedModel(), hooks=[hook], tools=[]) as agent:
         session = await agent.new_session()
         parts = [
             {"id": id_, "type": "function", "function": {"name": "x", "arguments": text}}
@@ -323,7 +321,7 @@ async def test_a_history_written_by_hand_is_shown_as_well_as_that_is_possible(
             tool_answer("nobody", "asked"),
             user("well?"),
         ]
-    ended = [e for e in await store.store.replay(session.id) if isinstance(e, ToolEnded)]
+    ended = [e for e in await hook.store.replay(session.id) if isinstance(e, ToolEnded)]
     assert [(e.call.id, e.call.args, e.outcome) for e in ended] == [
         ("a", {"n": 1}, "ok"),
         ("b", {}, "cancelled"),
@@ -340,33 +338,33 @@ async def test_every_write_can_wait_for_the_disk(db: Path | str) -> None:
 
 
 async def test_one_extension_serves_several_agents(db: Path | str) -> None:
-    store = PersistenceHook(db)
-    async with Agent(ScriptedModel("a"), hooks=[store], tools=[]) as one:
-        async with Agent(ScriptedModel("b"), hooks=[store], tools=[]) as two:
+    hook = PersistenceHook(db)
+    async with Agent(ScriptedModel("a"), hooks=[hook], tools=[]) as one:
+        async with Agent(ScriptedModel("b"), hooks=[hook], tools=[]) as two:
             second = (await two.run("hello")).session
             parent = (await one.run("hello")).session
             child = await two.new_session(parent=parent, agent_type="explorer")
-        assert len((await store.store.sessions())[0]) == 2
+        assert len((await hook.store.sessions())[0]) == 2
         with pytest.raises(SessionError, match="in use"):
-            await store.store.load(parent.id)
+            await hook.store.load(parent.id)
         assert (await one.load_session(second.id)).messages == second.messages
-        assert (await store.store.load(child.id)).agent_type == "explorer"
+        assert (await hook.store.load(child.id)).agent_type == "explorer"
 
 
 async def test_a_sub_agent_is_stored_only_where_it_uses_the_extension(db: Path | str) -> None:
-    store = PersistenceHook(db)
-    async with Agent(ScriptedModel(), hooks=[store], tools=[]) as agent:
+    hook = PersistenceHook(db)
+    async with Agent(ScriptedModel(), hooks=[hook], tools=[]) as agent:
         session = await agent.new_session()
         async with agent.child(ScriptedModel("a")) as child:
             forgotten = await child.new_session(parent=session)
             await child.prompt(forgotten, "go")
-        async with agent.child(ScriptedModel("a"), hooks=[store]) as child:
+        async with agent.child(ScriptedModel("a"), hooks=[hook]) as child:
             stored = await child.new_session(parent=session)
             await child.prompt(stored, "go")
-        assert [info.id for info in (await store.store.sessions())[0]] == [session.id]
-        assert (await store.store.load(stored.id)).messages == stored.messages
+        assert [info.id for info in (await hook.store.sessions())[0]] == [session.id]
+        assert (await hook.store.load(stored.id)).messages == stored.messages
         with pytest.raises(SessionError, match="there is no session"):
-            await store.store.load(forgotten.id)
+            await hook.store.load(forgotten.id)
 
 
 async def test_the_writer_tidies_up_when_nothing_happens(file: Path) -> None:
@@ -411,12 +409,12 @@ async def test_a_session_that_was_just_opened_is_read_once_to_be_told_again(tmp_
     async with Agent(ScriptedModel("One.", "Two."), hooks=[PersistenceHook(db)]) as agent:
         session = (await agent.run("Go")).session
         await agent.run("Go on", session=session)
-    store = PersistenceHook(db)
+    hook = PersistenceHook(db)
 
     async def told() -> list[str]:
-        return [e.text for e in await store.store.replay(session.id) if isinstance(e, TextDelta)]
+        return [e.text for e in await hook.store.replay(session.id) if isinstance(e, TextDelta)]
 
-    async with Agent(ScriptedModel("Three."), hooks=[store]) as agent:
+    async with Agent(ScriptedModel("Three."), hooks=[hook]) as agent:
         session = await agent.load_session(session.id)
         changing = apsw.Connection(str(db))
         changing.execute("UPDATE log SET data = replace(data, 'Two.', '2.')")

@@ -171,11 +171,11 @@ async def test_a_terminal_gets_titles_and_bells_and_no_other_sequence(
 
 async def test_pieces_that_wait_for_their_line_leave_nothing_in_the_store(stage: Stage):
     stage.on("MessageDisplay")
-    store = PersistenceHook(db_path=str(stage.scripts / "crow.db"))
+    hook = PersistenceHook(db_path=str(stage.scripts / "crow.db"))
     pieces: Any = ["a "] * 50
-    async with stage.agent(pieces, hooks=[store]) as agent:
+    async with stage.agent(pieces, hooks=[hook]) as agent:
         reply = await agent.run("Go", cwd=stage.cwd, client=stage.person)
-        exported = await store.store.export(reply.session.id)
+        exported = await hook.store.export(reply.session.id)
     assert deltas(stage) == ["a " * 50]
     assert "MessageDisplay" in exported
     assert "on_update" not in exported

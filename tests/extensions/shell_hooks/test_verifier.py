@@ -175,8 +175,8 @@ async def test_a_model_that_fails_an_agent_decides_nothing(stage: Stage):
 
 async def test_an_agent_that_judges_is_no_session_that_is_stored(stage: Stage):
     stage.handle("Stop", AGENT)
-    store = PersistenceHook(stage.state / "crow.db")
-    async with stage.agent("Done.", OK, hooks=[store]) as agent:
+    hook = PersistenceHook(stage.state / "crow.db")
+    async with stage.agent("Done.", OK, hooks=[hook]) as agent:
         reply = await agent.run("Go", cwd=stage.cwd)
-        stored, _ = await store.store.sessions()
+        stored, _ = await hook.store.sessions()
     assert [each.id for each in stored] == [reply.session.id]

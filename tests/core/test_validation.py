@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from crow.core.cache import Key
 from crow.core.messages import Message, ToolCall
 from crow.core.ports.client import Client
 from crow.core.support.frozen import kept
@@ -34,6 +35,11 @@ def test_a_copy_that_was_changed_is_looked_through_again():
     assert fits(Message)(message)
     assert not fits(Message)({**message, "role": 1})
     assert not fits(Message)(kept({**message, "role": 1}))
+
+
+def test_a_key_may_be_more_than_a_text_and_must_be_one():
+    assert fits(Message)({Key("role"): "user", Key("content"): "Hi"})
+    assert not fits(Message)({"role": "user", 1: "Hi"})
 
 
 def test_what_lacks_a_member_is_told_which():

@@ -227,14 +227,16 @@ def _typed_dict(shape: Any) -> Fits:
         if said is Required or (said is not NotRequired and shape.__total__):
             required.add(key)  # the class itself misreads annotations that are kept as text
         hints[key] = fits(get_args(hint)[0] if said in (Required, NotRequired) else hint)
-    other, _get = json_value, hints.get
+    other, look_up = json_value, hints.get
 
     def typed(value: Any) -> bool:
         whole: Any = value  # a cast takes its time, and so does each step of a generator
         return (
             isinstance(value, dict)
             and required <= whole.keys()
-            and not [k for k, v in whole.items() if type(k) is not str or not _get(k, other)(v)]
+            and not [
+                k for k, v in whole.items() if not isinstance(k, str) or not look_up(k, other)(v)
+            ]
         )
 
     def known(value: Any) -> bool:

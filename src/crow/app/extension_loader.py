@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from crow.core.agent import Agent
 from crow.core.catalog import is_tool
 from crow.core.errors import CrowError, ExtensionError, hint_of, raised_at
+from crow.core.extensions import AgentExtension
 from crow.core.hooks.discovery import MARK
 from crow.core.support.frozen import frozen
+from crow.core.support.validation import implements
 from crow.entry_points import GROUP, GROUPS, entry_points
 from crow.project.files import Stamp, stamp
 
@@ -214,7 +216,7 @@ def hangs(thing: Any) -> bool:
     from crow.core.hooks.agent_hook import AgentHook
     from crow.core.hooks.registry import HookRegistry
 
-    if hasattr(thing, "init_agent"):
+    if implements(thing, AgentExtension):
         return True
     events = HookRegistry().names
     for name in dir(thing):

@@ -69,8 +69,16 @@ def make(cls: type[T], name: str, options: Mapping[str, Any]) -> T:
     for each in known:
         if each.required and each.name != "agent" and each.name not in options:
             told = f"the extension {name} needs the option {each.name!r} of {cls.__name__}"
-            raise MissingOption(f"{told}{_place(cls)}")
+            raise MissingOption(f"{told}{place_of_class(cls)}")
     return cls(**options)
+
+
+def place_of_class(cls: type[Any]) -> str:
+    """File and line of a class, in brackets; empty where nobody knows them."""
+    try:
+        return f" ({inspect.getsourcefile(cls)}:{inspect.getsourcelines(cls)[1]})"
+    except (OSError, TypeError):
+        return ""
 
 
 def initialiser(thing: Any, *, on_session: bool) -> Callable[[Any], object] | None:
@@ -83,14 +91,6 @@ def initialiser(thing: Any, *, on_session: bool) -> Callable[[Any], object] | No
     if initialise is None and on_agent is not None:
         raise ExtensionError(f"{thing!r} hangs on agents alone: it has no init_session")
     return initialise
-
-
-def _place(cls: type[Any]) -> str:
-    """File and line of a class, in brackets; empty where nobody knows them."""
-    try:
-        return f" ({inspect.getsourcefile(cls)}:{inspect.getsourcelines(cls)[1]})"
-    except (OSError, TypeError):
-        return ""
 
 
 def _refuse_unknown(name: str, options: Mapping[str, Any], given: list[Parameter]) -> None:

@@ -7,7 +7,7 @@ from types import MappingProxyType, ModuleType
 from typing import Any
 
 from crow.core.errors import ExtensionError
-from crow.core.extensions import place_of_class
+from crow.core.extensions import place_in_source
 
 METHODS = (
     "arrive", "brings_tools", "brought_by", "catch_up", "configure", "forget_session", "hides",
@@ -56,5 +56,5 @@ def refuse(thing: Any, *names: str) -> None:
             whose = thing.__name__ if isinstance(thing, ModuleType) else cls.__name__
             raise ExtensionError(
                 f"{whose}.{name} is read by Crow as {kind}, and is {value!r}: "
-                f"call it something else{place_of_class(cls)}"
+                f"call it something else{place_in_source(cls)}"
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Coroutine
 from collections.abc import Generator as Steps
 from inspect import CORO_CREATED, getcoroutinestate
-from typing import Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from crow.core.messages import Message, ToolSpec
 from crow.core.ports.llm import Completion, Delta, Request
@@ -30,6 +30,11 @@ class Attempt(Coroutine[Any, Any, T_co]):
 
     def __await__(self) -> Steps[Any, Any, T_co]:
         return self._coroutine.__await__()
+
+    if not TYPE_CHECKING:  # which would take any name for one that is there
+
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(f"{name!r} is of what call_next() gives: await that first")
 
     def send(self, value: Any) -> Any:
         """Go on, for a task."""

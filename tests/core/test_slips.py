@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import pytest
 
-from crow import Agent, AgentHook, hook
+from crow import Agent, AgentHook, ToolContext, hook
 from crow.core.hooks.event_names import EventName
 from crow.errors import CrowError, ExtensionError, HookError
 from crow.hooks import NextCall
@@ -142,7 +142,22 @@ async def test_a_result_that_is_read_before_it_is_awaited_is_told(agent_of: Agen
 
     reply = await agent_of(call("LS", path="."), "Done.", hooks=[around_tool]).run("Go")
     told = str(reply.session.messages[2]["content"])
-    assert "'content' is of what call_next() gives: await that first" in told
+    assert "'content' is not there before it is awaited: write await in front of the call" in told
+
+
+async def test_a_guard_that_does_not_await_its_question_lets_nothing_pass(
+    agent_of: AgentOf,
+) -> None:
+    async def before_tool(ctx: ToolContext) -> str | None:
+        question: Any = ctx.ui.confirm("Really?")
+        try:
+            return None if question else "no"
+        finally:
+            question.close()
+
+    reply = await agent_of(call("LS", path="."), "Done.", hooks=[before_tool]).run("Go")
+    told = str(reply.session.messages[2]["content"])
+    assert "could not decide: TypeError: it is neither true nor false before it is awaited" in told
 
 
 async def test_a_field_that_is_none_is_told_with_the_one_that_is_meant(agent_of: AgentOf) -> None:

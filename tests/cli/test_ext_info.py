@@ -162,3 +162,14 @@ async def test_options_of_a_table_have_defaults_and_one_that_is_in_use_is_told(
     (told,) = (await crow("ext", "info", "keeper", "--json")).events
     options = {each["name"]: each["value"] for each in told["options"]}
     assert options == {"limits.notes": 2, "limits.words": 7}
+
+
+async def test_an_entry_point_that_leads_nowhere_is_told(crow: Crow, tmp_path: Path) -> None:
+    entry = tmp_path / "lost-1.0.dist-info/entry_points.txt"
+    entry.parent.mkdir()
+    entry.write_text("[crow.extensions]\nghost = nothing_of_this_name:Ghost\nshade = json:Shade\n")
+    crow.env["PYTHONPATH"] = str(tmp_path)
+    found = {each["name"]: each["error"] for each in (await crow("ext", "list", "--json")).events}
+    told = "ModuleNotFoundError: No module named 'nothing_of_this_name'"
+    assert found["ghost"] == f"{told} (its entry point is nothing_of_this_name:Ghost)"
+    assert found["shade"].endswith("has no attribute 'Shade' (its entry point is json:Shade)")

@@ -187,3 +187,31 @@ def test_a_class_is_made_with_the_fields_of_its_options_and_says_so(agent_of: Ag
     told = "needs the option 'options' of Notes, which is made with the fields of Options"
     with pytest.raises(ExtensionError, match=told):
         agent_of(hooks=[Notes])
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"hooks": Misspelt()}, r"hooks takes a list: \[<"),
+        ({"tools": "Bash"}, r"tools takes a list: \['Bash'\]"),
+        (
+            {"llm": ScriptedModel},
+            r"ScriptedModel is a class: give one that is made, ScriptedModel\(",
+        ),
+    ],
+)
+def test_what_an_agent_is_made_of_is_looked_at_when_it_is_made(given: Any, told: str) -> None:
+    with pytest.raises(TypeError, match=told):
+        Agent(**given)
+
+
+async def test_the_place_of_a_wrap_that_fails_is_told_once(agent_of: AgentOf) -> None:
+    async def around_tool(call_next: NextCall) -> Any:
+        raise ValueError("not today")
+
+    reply = await agent_of(call("LS", path="."), "Done.", hooks=[around_tool]).run("Go")
+    told = str(reply.session.messages[2]["content"])
+    assert re.fullmatch(
+        r"ValueError: not today \(in the hook around_tool, \S+test_slips\.py:\d+; .*\)", told
+    )
+    assert told.count("test_slips.py") == 1, told

@@ -43,7 +43,7 @@ from crow.app.rules import (
 )
 from crow.app.sandbox import sandbox_of
 from crow.core.agent import Agent
-from crow.core.errors import ExtensionError
+from crow.core.errors import ExtensionError, raised_at
 from crow.core.extensions import Found, MissingOption
 from crow.core.hooks.discovery import name_of
 from crow.entry_points import JUDGE, ON_REQUEST, OURS, EntryPoint, entry_points
@@ -131,7 +131,8 @@ class Composer:
             if not point.own:
                 refuse_misread(thing, "order")
         except (Exception, SystemExit) as error:  # noqa: BLE001 - must not stop the others
-            return LAST, point, None, in_a_line(error)
+            named = "" if raised_at(error) else f" (its entry point is {point.value})"
+            return LAST, point, None, f"{in_a_line(error)}{named}"
         return getattr(thing, "order", LAST), point, thing, None
 
     def refuse_unjudged(self) -> None:

@@ -43,7 +43,7 @@ from crow.app.rules import (
 )
 from crow.app.sandbox import sandbox_of
 from crow.core.agent import Agent
-from crow.core.errors import ExtensionError
+from crow.core.errors import ExtensionError, raised_at
 from crow.core.extensions import Found, MissingOption
 from crow.core.hooks.discovery import name_of
 from crow.core.support.validation import implementing, implements
@@ -130,8 +130,11 @@ class Composer:
         """What an entry point names, unless it is disabled, or the error in a line."""
         try:
             thing = None if point.name in self.disabled else point.load()
+            if not point.own:
+                refuse_misread(thing, "order")
         except (Exception, SystemExit) as error:  # noqa: BLE001 - must not stop the others
-            return LAST, point, None, in_a_line(error)
+            named = "" if raised_at(error) else f" (its entry point is {point.value})"
+            return LAST, point, None, f"{in_a_line(error)}{named}"
         return thing.order if implements(thing, Ordered) else LAST, point, thing, None
 
     def refuse_unjudged(self) -> None:
@@ -320,6 +323,8 @@ class Composer:
                 agent.scope.use(each, name=known_as, trusted=trusted, source=source, **options)
             if source != OURS:
                 self.refuse_ours({name, *agent.extensions} - known)
+                for used in {*agent.extensions} - known:
+                    refuse_misread(agent.extensions[used])
         except (Exception, SystemExit) as error:  # noqa: BLE001 - must not stop the others
             for used in agent.scope.names_since(before):
                 agent.remove(used)
@@ -343,6 +348,16 @@ class Composer:
         """Remember what became of an extension."""
         problems = () if error and not names else self.problems.get(name, ())
         self.agent.found.append(Found(name, source, error, disabled, problems, names))
+
+
+def refuse_misread(thing: Any, *names: str) -> None:
+    """Raise `ExtensionError` where a member of somebody's extension is not what Crow reads there.
+
+    What is looked at is imported once there is such an extension.
+    """
+    from crow.app.members import refuse
+
+    refuse(thing, *names)
 
 
 def _whole(path: str) -> str:

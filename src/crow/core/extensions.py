@@ -7,9 +7,10 @@ import inspect
 import logging
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from crow.core.errors import ExtensionError, nearest, with_place
+from crow.core.errors import ExtensionError, nearest, raised_at, with_place
 from crow.core.support.frozen import frozen
 from crow.core.support.parameters import VAR_KEYWORD, VARIADIC, Parameter, parameters
 from crow.core.support.validation import implements
@@ -18,6 +19,8 @@ logger = logging.getLogger("crow.extensions")
 
 ENTER_TIMEOUT = 30.0
 LEAVE_TIMEOUT = 5.0
+LAZY = (CoroutineType, AsyncGeneratorType, GeneratorType)
+NO_LIFESPAN = "lifespan must be an async def with one yield between its beginning and its end"
 
 T = TypeVar("T")
 
@@ -97,8 +100,19 @@ def make(cls: type[T], name: str, options: Mapping[str, Any]) -> T:
     for each in known:
         if each.required and each.name != "agent" and each.name not in options:
             told = f"the extension {name} needs the option {each.name!r} of {cls.__name__}"
-            raise MissingOption(f"{told}{_place(cls)}")
+            described = getattr(cls, "options", None)
+            if inspect.isclass(described):
+                told += f", which is made with the fields of {described.__name__}, each by name"
+            raise MissingOption(f"{told}{place_in_source(cls)}")
     return cls(**options)
+
+
+def place_in_source(made: Any) -> str:
+    """File and line of a class or a function, in brackets; empty where nobody knows them."""
+    try:
+        return f" ({inspect.getsourcefile(made)}:{inspect.getsourcelines(made)[1]})"
+    except (OSError, TypeError):
+        return ""
 
 
 def initialiser(thing: Any, *, on_session: bool) -> Callable[[Any], object] | None:
@@ -115,12 +129,15 @@ def initialiser(thing: Any, *, on_session: bool) -> Callable[[Any], object] | No
     return initialise
 
 
-def _place(cls: type[Any]) -> str:
-    """File and line of a class, in brackets; empty where nobody knows them."""
-    try:
-        return f" ({inspect.getsourcefile(cls)}:{inspect.getsourcelines(cls)[1]})"
-    except (OSError, TypeError):
-        return ""
+def refuse_lazy(initialise: Callable[[Any], object], made: object) -> None:
+    """Raise `ExtensionError` where calling it has done nothing yet, as an ``async def`` has not."""
+    if isinstance(made, LAZY):
+        if isinstance(made, CoroutineType):
+            made.close()
+        raise ExtensionError(
+            f"{initialise.__qualname__} is not run by a call: make it a plain def, without yield, "
+            f"and await in lifespan{place_in_source(initialise)}"
+        )
 
 
 def _refuse_unknown(name: str, options: Mapping[str, Any], given: list[Parameter]) -> None:
@@ -204,12 +221,15 @@ class Lifespan:
                 told = with_place(error)
                 logger.warning("the extension %s failed to stop: %s", self.name, told)
             else:
-                text = f"the extension {self.name} failed to start: {with_place(error)}"
+                place = "" if raised_at(error) else place_in_source(self._make)
+                text = f"the extension {self.name} failed to start: {with_place(error)}{place}"
                 ready.set_exception(ExtensionError(text))
 
     def _context(self) -> AbstractAsyncContextManager[Any]:
         if inspect.isasyncgenfunction(self._make):
             return asynccontextmanager(self._make)(self._host)
+        if inspect.iscoroutinefunction(self._make) or inspect.isgeneratorfunction(self._make):
+            raise TypeError(NO_LIFESPAN)
         return self._make(self._host)
 
 

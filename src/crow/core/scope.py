@@ -19,9 +19,16 @@ from crow.core.catalog import (
     spec_of,
     tools_in,
 )
-from crow.core.errors import CrowError, ExtensionError, HookError, hint_of, nearest
-from crow.core.extensions import AgentExtension, LifespanExtension, Lifespans, initialiser, make
-from crow.core.hooks.discovery import MARK, name_of, unknown_event
+from crow.core.errors import CrowError, ExtensionError, HookError, nearest, with_place
+from crow.core.extensions import (
+    AgentExtension,
+    LifespanExtension,
+    Lifespans,
+    initialiser,
+    make,
+    refuse_lazy,
+)
+from crow.core.hooks.discovery import MARK, misnamed, name_of, unknown_event
 from crow.core.hooks.hook import NUMBERS, Owner
 from crow.core.hooks.hook_point import replaced
 from crow.core.hooks.registry import HookRegistry
@@ -185,7 +192,7 @@ class Scope:
             raise
         except (Exception, SystemExit) as error:
             self._discard(owner)
-            told = f"the extension {owner.name} failed: {error!r}{hint_of(error)}"
+            told = f"the extension {owner.name} failed: {with_place(error)}"
             raise ExtensionError(told) from error
         finally:
             hooks.owner = outer
@@ -287,7 +294,7 @@ class Scope:
         if initialise is not None:
             before = self.agent.store
             try:
-                initialise(self.session or self.agent)
+                refuse_lazy(initialise, initialise(self.session or self.agent))
             finally:
                 owner.store = None if self.agent.store is before else self.agent.store
         hooks = self.hooks.add(thing, owner)
@@ -295,7 +302,7 @@ class Scope:
             host = "agent" if self.session is None else "session"
             raise ExtensionError(
                 f"{thing!r} hangs nothing on the {host}: it has no init_{host}, no lifespan, and "
-                "no method that is named like an event"
+                f"no method that is named like an event{misnamed([thing], self.hooks.names)}"
             )
 
     def _hang_function(self, function: Callable[..., Any], owner: Owner) -> None:

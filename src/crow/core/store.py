@@ -81,7 +81,7 @@ class Store(Protocol):
     """
 
     def save(self, session: Session) -> None:
-        """Write what is not written yet."""
+        """Write what is not written yet: what ``session.save()`` does, when a hook says so."""
         ...
 
     async def load(self, session_id: str) -> Session:

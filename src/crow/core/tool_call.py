@@ -282,7 +282,8 @@ async def execute(call: ToolContext) -> None:
     except Exception as error:  # noqa: BLE001 - a tool may raise anything
         text, place = message_of(error), raised_at(error)
         if not isinstance(error, CrowError):
-            text = f"{type(error).__name__}: {text}" + (f" ({place})" if place else "")
+            said = place and place not in text  # a note says where a hook failed
+            text = f"{type(error).__name__}: {text}" + (f" ({place})" if said else "")
         conclude(call, "error", ToolResult.failure(call.agent.scrubbed(text)))
         await call.fail(error, "tool", place)
     finally:

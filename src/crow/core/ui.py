@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, Protocol, TypeVar
 
 from crow.core.events import Event, Notice, Severity
 from crow.core.ports.client import LEFT, Client, FormClient, OptionKind, PageClient, Question
@@ -19,8 +19,13 @@ from crow.core.verdicts import Ask, Deny, Ruling
 if TYPE_CHECKING:
     from crow.core.ports.client import Filled, Form
 
+P = ParamSpec("P")
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 Choice = TypeVar("Choice", bound=str)
 Asked = TypeVar("Asked", Question, "Form")
+UNAWAITED = "before it is awaited: write await in front of the call"
+
 QUESTION = "question"
 REFUSED_BY_USER = Ruling(Deny("the user said no"))
 
@@ -38,6 +43,51 @@ class Asking(Protocol):
     async def emit(self, event: Event) -> None: ...
 
 
+class Awaited(Coroutine[Any, Any, T_co]):
+    """A coroutine of which nothing can be read before it is awaited: a missing ``await`` is told.
+
+    A plain one counts as true, and a guard that asks whether its user agrees would let all pass.
+    """
+
+    __slots__ = ("_coroutine",)
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T_co]) -> None:
+        self._coroutine = coroutine
+
+    if not TYPE_CHECKING:  # which would take any name for one that is there
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(f"{name!r} is not there {UNAWAITED}")
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(f"it is neither true nor false {UNAWAITED}")
+
+    def __await__(self) -> Generator[Any, Any, T_co]:
+        return self._coroutine.__await__()
+
+    def send(self, value: Any) -> Any:
+        """Go on, for a task."""
+        return self._coroutine.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        """Let it hear of an error or a cancellation."""
+        return self._coroutine.throw(*error)
+
+    def close(self) -> None:
+        """End it where it stands."""
+        self._coroutine.close()
+
+
+def awaited(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """An ``async def`` whose calls give such coroutines."""
+
+    @wraps(method)
+    def call(*args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
+        return Awaited(method(*args, **kwargs))
+
+    return call
+
+
 class UI:
     """The user, as a hook can ask. The hook's clock stands still meanwhile."""
 
@@ -46,6 +96,7 @@ class UI:
     def __init__(self, ctx: Asking) -> None:
         self._ctx = ctx
 
+    @awaited
     async def confirm(self, text: str, *, default: bool = False) -> bool:
         """A yes or no."""
         return bool(await self._ask(Question(text, "confirm", default=default)))
@@ -63,6 +114,7 @@ class UI:
             return Ruling(Deny(f"the user cannot be asked: {type(error).__name__}: {error}"))
         return Ruling(None, ruling.answer) if said else REFUSED_BY_USER
 
+    @awaited
     async def select(
         self,
         text: str,
@@ -84,6 +136,7 @@ class UI:
         question = Question(text, "select", *told)
         return await self._ask(question)
 
+    @awaited
     async def ask(self, text: str, *, default: str = "") -> str:
         """A line of text."""
         return str(await self._ask(Question(text, "text", default=default)))

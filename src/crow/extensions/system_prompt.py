@@ -5,6 +5,7 @@ Composed once a session, so that every request of the session begins with the sa
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
@@ -27,6 +28,8 @@ from crow.ports import HintedTool, implements
 
 if TYPE_CHECKING:
     from crow import Agent
+
+logger = logging.getLogger("crow.extensions")
 
 NAME = "system_prompt"
 COMPOSED: Key[tuple[str, tuple[tuple[str, str], ...]]] = Key(f"{NAME}.composed")
@@ -210,6 +213,7 @@ async def _written(ctx: Context, section: PromptSection) -> str:
         return await section.written(ctx.session)
     except ExtensionError as error:
         await ctx.fail(error, f"hook:{section.name}")
+        logger.warning("%s; it is left out", error)
         await ctx.ui.notify(f"{error}; it is left out", severity="warning")
         return ""
 

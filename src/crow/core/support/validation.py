@@ -88,6 +88,16 @@ def _parts(name: str, value: Any, shape: Any) -> Iterator[tuple[str, Any, Any]]:
         yield from ((f"{name}[{pair[0]!r}]", pair[1], inner[is_map]) for pair in pairs)
 
 
+def refuse_no_lists(**options: object) -> None:
+    """Raise ``TypeError`` for what is no list, also for texts and tables, which would be taken."""
+    for option, given in options.items():
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise TypeError(f"{option} takes a list: [{given!r}]")
+        if isinstance(given, Mapping):
+            hint = f"what is set stands in settings={{{option!r}: {{...}}}}"
+            raise TypeError(f"{option} takes a list: {hint}")
+
+
 class Checked(dict[str, V]):
     """An object whose values have a shape, whoever puts them there; ``shapes`` are single keys'."""
 

@@ -28,9 +28,10 @@ from crow.core.errors import ExtensionError
 from crow.core.hooks.contexts import ToolContext
 from crow.core.hooks.registry import HookRegistry
 from crow.core.ports.llm import LLM
-from crow.core.support.validation import refuse_no_lists
+from crow.core.support.validation import implementing, refuse_no_lists
 from crow.core.verdicts import Deny
 from crow.entry_points import events
+from crow.ports.extensions import ModeProvider
 from crow.project.home import settle_home
 from crow.settings import Settings, load
 
@@ -140,8 +141,8 @@ def _deny(why: str, ctx: ToolContext) -> Deny:
 def offer_modes(agent: Agent) -> None:
     """Let the user choose from the modes that extensions know, beside those that these add."""
     known: list[Mode] = []
-    for each in agent.extensions.values():
-        known += getattr(each, "modes", ())
+    for each in implementing(agent.extensions.values(), ModeProvider):
+        known += each.modes
     for mode in known:
         if mode.name and mode.id not in agent.modes:
             agent.add_mode(mode)

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from crow.core.agent import Agent
 from crow.core.catalog import is_tool
 from crow.core.errors import CrowError, ExtensionError, hint_of, raised_at
+from crow.core.extensions import AgentExtension, LifespanExtension
 from crow.core.hooks.discovery import MARK, misnamed
 from crow.core.support.frozen import frozen
+from crow.core.support.validation import implements
 from crow.entry_points import GROUP, GROUPS, entry_points
 from crow.project.files import Stamp, stamp
 
@@ -223,7 +225,7 @@ def hangs(thing: Any) -> bool:
     from crow.core.hooks.agent_hook import AgentHook
     from crow.core.hooks.registry import HookRegistry
 
-    if hasattr(thing, "init_agent") or hasattr(thing, "lifespan"):
+    if implements(thing, AgentExtension) or implements(thing, LifespanExtension):
         return True
     events = HookRegistry().names
     for name in dir(thing):

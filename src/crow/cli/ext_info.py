@@ -17,13 +17,14 @@ from crow.cli.interrupt import run_async
 from crow.cli.line_client import counted
 from crow.cli.output import Output
 from crow.cli.parser import UsageError, no_such
-from crow.cli.session_lookup import store_method, store_of
+from crow.cli.session_lookup import store_of, store_with
 from crow.cli.setting_rows import Row, refused_by, rows
 from crow.core.agent import Agent
 from crow.core.errors import SessionError
 from crow.core.extensions import Found
 from crow.core.hooks.hook import Hook, Owner
 from crow.core.support.frozen import frozen
+from crow.ports.stores import ExportStore
 from crow.settings import Settings
 from crow.text import one_line
 
@@ -174,7 +175,7 @@ async def lately(agent: Agent, names: Iterable[str]) -> Spent:
     async with agent:
         try:
             store = store_of(agent)
-            export = store_method(store, "export")
+            export = store_with(store, ExportStore).export
         except SessionError:
             return Spent()
         page, _ = await store.sessions(limit=LATELY)

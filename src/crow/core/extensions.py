@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from crow.core.errors import ExtensionError, nearest, raised_at, with_place
 from crow.core.support.frozen import frozen
 from crow.core.support.parameters import VAR_KEYWORD, VARIADIC, Parameter, parameters
+from crow.core.support.validation import implements
 
 logger = logging.getLogger("crow.extensions")
 
@@ -22,6 +23,33 @@ LAZY = (CoroutineType, AsyncGeneratorType, GeneratorType)
 NO_LIFESPAN = "lifespan must be an async def with one yield between its beginning and its end"
 
 T = TypeVar("T")
+
+
+@runtime_checkable
+class AgentExtension(Protocol):
+    """An extension that hangs itself on an agent."""
+
+    def init_agent(self, agent: Any) -> object:
+        """Add to the agent what the extension brings: tools, commands, hooks."""
+        ...
+
+
+@runtime_checkable
+class SessionExtension(Protocol):
+    """An extension that hangs itself on a session."""
+
+    def init_session(self, session: Any) -> object:
+        """Add to the session what the extension brings."""
+        ...
+
+
+@runtime_checkable
+class LifespanExtension(Protocol):
+    """An extension that holds something open, from before the first prompt to the end."""
+
+    def lifespan(self, host: Any) -> AsyncIterator[Any] | AbstractAsyncContextManager[Any]:
+        """Open it, ``yield`` once, close it; ``host`` is the agent, or the session."""
+        ...
 
 
 @frozen
@@ -90,10 +118,12 @@ def place_in_source(made: Any) -> str:
 def initialiser(thing: Any, *, on_session: bool) -> Callable[[Any], object] | None:
     """What an extension hangs itself by; refuses one that can do so on agents alone."""
     named = {thing.__name__: thing} if inspect.isfunction(thing) else {}
-    on_agent = named.get("init_agent") or getattr(thing, "init_agent", None)
+    own = thing.init_agent if implements(thing, AgentExtension) else None
+    on_agent = named.get("init_agent", own)
     if not on_session:
         return on_agent
-    initialise = named.get("init_session") or getattr(thing, "init_session", None)
+    own = thing.init_session if implements(thing, SessionExtension) else None
+    initialise = named.get("init_session", own)
     if initialise is None and on_agent is not None:
         raise ExtensionError(f"{thing!r} hangs on agents alone: it has no init_session")
     return initialise
@@ -213,9 +243,8 @@ class Lifespans:
 
     def hold(self, name: str, thing: object, host: object) -> None:
         """Take up the lifespan of an extension that has one; it is not entered yet."""
-        lifespan = getattr(thing, "lifespan", None)
-        if lifespan is not None:
-            self._held[name] = Lifespan(name, lifespan, host)
+        if implements(thing, LifespanExtension):
+            self._held[name] = Lifespan(name, thing.lifespan, host)
 
     def drop(self, name: str) -> None:
         """Hold what an extension has no longer; what was entered is left later."""

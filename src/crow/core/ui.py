@@ -13,6 +13,7 @@ from crow.core.events import Event, Notice, Severity
 from crow.core.ports.client import LEFT, Client, FormClient, OptionKind, PageClient, Question
 from crow.core.session import Session
 from crow.core.support.clock import Clock, standing
+from crow.core.support.validation import implements
 from crow.core.verdicts import Ask, Deny, Ruling
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ class UI:
     async def fill_in(self, form: Form) -> Filled | None:
         """A form as a whole; None where the client shows none like it: ask for each part then."""
         ctx, client = self._ctx, self._ctx.client
-        if not isinstance(client, FormClient):
+        if not implements(client, FormClient):
             return None
         asked = self._of_call(form)
         return await self._wait(partial(client.fill_in, ctx.session.id, asked), form.text, LEFT)
@@ -151,7 +152,7 @@ class UI:
     async def complete(self, page_id: str) -> None:
         """Tell whoever shows a page that what was to be done there is done."""
         client = self._ctx.client
-        if isinstance(client, PageClient):
+        if implements(client, PageClient):
             await client.complete(self._ctx.session.id, page_id)
 
     async def notify(self, text: str, *, severity: Severity = "info") -> None:

@@ -24,6 +24,7 @@ from crow import (
 )
 from crow.errors import ExtensionError
 from crow.keys import CLIENT_PROMPT, ROLE, SYSTEM_PROMPT, Key
+from crow.ports import HintedTool, implements
 
 if TYPE_CHECKING:
     from crow import Agent
@@ -219,9 +220,9 @@ async def _written(ctx: Context, section: PromptSection) -> str:
 
 def _hints(ctx: Context) -> Iterator[str]:
     hints = [
-        f"- {tool.name}: {hint}"
-        for tool in ctx.agent.tools_of(ctx.session).values()
-        if (hint := getattr(tool, "hint", ""))
+        f"- {name}: {hint}"
+        for name, tool in ctx.agent.tools_of(ctx.session).items()
+        if implements(tool, HintedTool) and (hint := tool.hint)
     ]
     if hints:
         yield "# Tools\n"

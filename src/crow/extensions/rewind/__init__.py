@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from crow import Arg, Command, Context, Session, SessionContext, ToolContext, hook
 from crow.hooks import LAST, NextCall
 from crow.keys import Key
+from crow.ports import AttachmentStore, implements
 from crow.project import state_directory
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class RewindHook:
 
     def _shared(self, session: Session) -> Attachments | None:
         store = session.store or (self._agent and self._agent.store)
-        return getattr(store, "attachments", None)
+        return store.attachments if implements(store, AttachmentStore) else None
 
     def init_agent(self, agent: Agent) -> None:
         """Offer ``/rewind``."""

@@ -32,6 +32,9 @@ class Notes:
         ("hides: bool = True", "a method, and is True"),
         ("arrive: int = 9", "a method, and is 9"),
         ("no_such_command: bool = False", "a method, and is False"),
+        ("settle: float = 1.5", "a method, and is 1.5"),
+        ("styles: bool = True", "a list, and is True"),
+        ("hides: None = None", "a method, and is None"),
     ],
 )
 async def test_it_breaks_the_extension_and_nothing_else(
@@ -61,7 +64,7 @@ async def test_a_package_whose_order_is_no_number_stops_no_other(
 async def test_what_is_right_counts_and_what_a_module_imports_does_not(
     crow: Crow, home: Path
 ) -> None:
-    text = "import warnings\norder = 3\nhides = None\n\ndef before_run():\n    return 'context'\n"
+    text = "import warnings\norder = 3\nmcp_servers = None\n\ndef before_run():\n    return 'context'\n"
     write(home / ".crow/extensions/notes.py", text)
     ended = await crow("run", "Run echo hi")
     assert (ended.status, "notes" in ended.err) == (0, False), ended.err

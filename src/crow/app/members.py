@@ -1,60 +1,70 @@
-"""The members by which an extension says something of itself, and what stands in each."""
+"""The members by which an extension says something of itself, and what Crow reads in each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from types import MappingProxyType, ModuleType
+import inspect
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import ModuleType, NoneType
 from typing import Any
 
 from crow.core.errors import ExtensionError
-from crow.core.extensions import place_in_source
+from crow.core.extensions import (
+    AgentExtension,
+    LifespanExtension,
+    SessionExtension,
+    place_in_source,
+)
+from crow.core.support.validation import implements, members_of
+from crow.ports import extensions, faces
 
-METHODS = (
-    "arrive", "brings_tools", "brought_by", "catch_up", "configure", "forget_session", "hides",
-    "init_agent", "init_session", "lifespan", "mentions", "no_such_command", "offers_in",
-    "options_from", "rule_applies", "terminal_card", "terminal_status", "terminal_widget",
-)  # fmt: skip
-TABLES = ("choices", "mcp_servers", "switches", "terminal_keys")
-LISTS = ("modes", "warnings")
-ABSENT = object()
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, Iterable) and not isinstance(value, str)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float)
-
-
-def _is_table(value: object) -> bool:
-    return isinstance(value, Mapping)
-
-
-def _is_method(value: object) -> bool:
-    return value is None or callable(value)
-
-
-MEMBERS: Mapping[str, tuple[str, Callable[[object], bool]]] = MappingProxyType(
-    {"order": ("a number", _is_number)}
-    | dict.fromkeys(LISTS, ("a list", _is_list))
-    | dict.fromkeys(TABLES, ("a table", _is_table))
-    | dict.fromkeys(METHODS, ("a method", _is_method))
+Kind = tuple[str, tuple[Any, ...]]
+KINDS: Mapping[str, Kind] = {
+    "Iterable": ("a list", (Iterable,)),
+    "Sequence": ("a list", (Iterable,)),
+    "Mapping": ("a table", (Mapping,)),
+    "int": ("a number", (int, float)),
+}
+"""What a property of a protocol is to be, by how its annotation begins."""
+METHOD: Kind = ("a method", (Callable,))
+PROTOCOLS: tuple[type[Any], ...] = (
+    *(AgentExtension, SessionExtension, LifespanExtension),
+    *(
+        each
+        for module in (extensions, faces)
+        for each in vars(module).values()
+        if getattr(each, "_is_runtime_protocol", False) and each.__module__ == module.__name__
+    ),
 )
 
 
-def refuse(thing: Any, *names: str) -> None:
+def refuse(thing: Any, *protocols: type[Any]) -> None:
     """Raise `ExtensionError` where a member, of these or of all, is not what Crow takes it for.
 
     An option may be called like one of them: whoever reads it would fail, and nothing would start.
     """
-    for name in names or MEMBERS:
-        kind, fits = MEMBERS[name]
-        value = getattr(thing, name, ABSENT)
-        if not (value is ABSENT or isinstance(value, ModuleType) or fits(value)):
-            cls = thing if isinstance(thing, type) else type(thing)
-            whose = thing.__name__ if isinstance(thing, ModuleType) else cls.__name__
-            raise ExtensionError(
-                f"{whose}.{name} is read by Crow as {kind}, and is {value!r}: "
-                f"call it something else{place_in_source(cls)}"
-            )
+    for protocol in protocols or PROTOCOLS:
+        if implements(thing, protocol):
+            for name, kind, shape in _members(protocol):
+                value = getattr(thing, name)
+                if isinstance(value, str) or not isinstance(value, (*shape, ModuleType)):
+                    cls = thing if isinstance(thing, type) else type(thing)
+                    whose = thing.__name__ if isinstance(thing, ModuleType) else cls.__name__
+                    raise ExtensionError(
+                        f"{whose}.{name} is read by Crow as {kind}, and is {value!r}: "
+                        f"call it something else{place_in_source(cls)}"
+                    )
+
+
+def _members(protocol: type[Any]) -> Iterator[tuple[str, str, tuple[Any, ...]]]:
+    """What each member of a protocol is to be, in a word and as types, where that can be seen."""
+    for name in members_of(protocol):
+        member = inspect.getattr_static(protocol, name)
+        if not isinstance(member, property):
+            yield name, *METHOD
+            continue
+        told = str(member.fget.__annotations__["return"])
+        head = re.match(r"\w+", told)
+        if head and head[0] in KINDS:
+            kind, shape = KINDS[head[0]]
+            yield name, kind, (*shape, NoneType) if told.endswith("| None") else shape

@@ -41,6 +41,8 @@ async def line_of(crow: Crow, home: Path, member: str) -> str:
         ("serves_mcp: str = 'no'", "read by Crow as true or false, and is 'no'"),
         ("hides: bool = True", "called by Crow, and is True"),
         ("hides: None = None", "called by Crow, and is None"),
+        ("settle: float = 1.5", "called by Crow, and is 1.5"),
+        ("styles: bool = True", "read by Crow as a list, and is True"),
         ("arrive: int = 9", "called by Crow, and is 9"),
         ("no_such_command: bool = False", "called by Crow, and is False"),
     ],
@@ -115,7 +117,7 @@ async def test_a_package_whose_order_is_no_number_stops_no_other(
 async def test_what_is_right_counts_and_what_a_module_imports_does_not(
     crow: Crow, home: Path
 ) -> None:
-    text = "import warnings\norder = 3\n\ndef before_run():\n    return 'context'\n"
+    text = "import warnings\norder = 3\nmcp_servers = None\n\ndef before_run():\n    return 'context'\n"
     write(home / ".crow/extensions/notes.py", text)
     ended = await crow("run", "Run echo hi")
     assert (ended.status, "notes" in ended.err) == (0, False), ended.err

@@ -45,22 +45,21 @@ KINDS: Mapping[str, tuple[str, Callable[[object], bool]]] = {
 """What the members that are no methods are read as, by their annotations."""
 
 
-def refuse(thing: Any, *names: str) -> None:
-    """Raise `ExtensionError` where a member, of these or of all, is not what Crow takes it for.
+def refuse(thing: Any, *protocols: type[Any]) -> None:
+    """Raise `ExtensionError` where a member is not what one of these protocols, or any, wants.
 
     An option may be called like one of them: whoever reads it would fail, and nothing would start.
     """
-    for wrong in misfits(thing, names):
+    for wrong in _misfits(thing, protocols or PROTOCOLS):
         raise ExtensionError(wrong)
 
 
-def misfits(thing: Any, names: Iterable[str] = ()) -> Iterator[str]:
+def _misfits(thing: Any, protocols: Iterable[type[Any]]) -> Iterator[str]:
     """What is wrong with the members of an extension, a line each; no property is read."""
-    for protocol in PROTOCOLS:
-        wanted = members_of(protocol)
-        if (names and not {*names} & {*wanted}) or not implements(thing, protocol):
+    for protocol in protocols:
+        if not implements(thing, protocol):
             continue
-        for name in wanted:
+        for name in members_of(protocol):
             if wrong := _misfit(thing, name, vars(protocol)[name]):
                 cls = thing if isinstance(thing, type) else type(thing)
                 whose = thing.__name__ if isinstance(thing, ModuleType) else cls.__name__

@@ -12,7 +12,6 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from importlib import import_module
 from itertools import repeat
 from pathlib import Path
@@ -32,6 +31,7 @@ from crow import (
     TurnContext,
     hook,
 )
+from crow.dataclasses import frozen
 from crow.extensions.mcp.events import ELICITATION, RESULT
 from crow.extensions.mcp.events import ElicitationContext as ElicitationContext
 from crow.extensions.mcp.events import ElicitationResultContext as ElicitationResultContext
@@ -329,7 +329,7 @@ class McpHook:
         return Ask(f"{ctx.name} {change}", rule=CHANGED) if change else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Held:
     """The servers of a session: those that were ``found``, for ``by``, and what was ``named``."""
 

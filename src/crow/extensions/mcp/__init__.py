@@ -253,6 +253,10 @@ class McpHook:
     def _found(
         self, named: tuple[object, Mapping[str, object]]
     ) -> tuple[dict[str, Description], list[DescriptionError]]:
+        client, lent = named
+        kept, file = _of_claude(self.claude), _shared_file(self.project)
+        if not (client or self.servers or lent or kept or file or self.brought):
+            return {}, []  # mostly, and nothing is imported
         from crow.extensions.mcp.description import (
             DescriptionError,
             from_client,
@@ -260,16 +264,14 @@ class McpHook:
             from_table,
         )
 
-        client, lent = named
         described = [
             *from_client(client),
             *from_table(self.servers, "settings"),
             *from_table(lent, "extension"),
         ]
-        kept = _of_claude(self.claude)
         described += kept.local if kept else ()
-        if self.project is not None:
-            shared = from_project(self.project)
+        if file is not None:
+            shared = from_project(file)
             off = {*self.off, *(kept.off if kept else ())}
             described += (each for each in shared if getattr(each, "name", "") not in off)
         described += kept.user if kept else ()
@@ -342,6 +344,14 @@ class Held:
         """End them all."""
         if self.servers is not None:
             await self.servers.aclose()
+
+
+def _shared_file(project: Path | None) -> Path | None:
+    """The ``.mcp.json`` of a project, or the file in its place; None where there is none."""
+    if project is None:
+        return None
+    file = project / ".mcp.json" if project.is_dir() else project
+    return file if os.path.lexists(file) else None
 
 
 def _of_claude(project: Path | None) -> ClaudeServers | None:

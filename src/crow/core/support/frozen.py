@@ -76,8 +76,9 @@ def entity(cls: type[T]) -> type[T]:
     """
     known = cast("type[Any]", cls)
     known.__doc__ = known.__doc__ or known.__name__
-    types: dict[str, Any] = vars(known).get("__annotations__", {})
-    given: dict[str, Any] = {name: vars(known).get(name, MISSING) for name in types}
+    written = vars(known)
+    types: dict[str, Any] = written.get("__annotations__", {})
+    given: dict[str, Any] = dict(zip(types, map(written.get, types, repeat(MISSING)), strict=True))
     positional = len(given)
     if types.get("_") in KEYWORDS:
         positional = [*given].index("_")
@@ -93,7 +94,7 @@ def entity(cls: type[T]) -> type[T]:
                 setattr(known, name, each.default)
     made = {"__init__": _Init((known, given, False, 3, positional)), "__repr__": _repr}
     for name, each in made.items():
-        if name not in vars(known):
+        if name not in written:
             setattr(known, name, each)
     known.__match_args__ = tuple(given)[:positional]
     known.__dataclass_fields__ = _OwnShape((known, given, False))

@@ -7,7 +7,7 @@ import json
 from collections.abc import Awaitable, Callable
 from dataclasses import KW_ONLY
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from crow import (
     Allow,
@@ -88,7 +88,7 @@ class CompactionHook:
     name = "compaction"
     order = 80
     is_its_options = True
-    switches: ClassVar = {
+    switches = {  # noqa: RUF012 - a table
         AUTO: ("Compact automatically", "Make room before the model's window is full.")
     }
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -13,6 +14,7 @@ from importlib import import_module
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from crow.core.errors import ExtensionError
@@ -34,6 +36,10 @@ COMMANDS = "crow.commands"
 """The group of commands for terminals: ``crow NAME``."""
 EVENTS = "crow.events"
 """The group of events that extensions make happen; the value is that of the extension's own."""
+FIRST_CALL = "crow.first_call"
+"""The group of modules that a first call needs; a name begins with that of an extension."""
+SENT = 0.1
+"""Seconds after which a request is on its way, and a model that takes its time still thinks."""
 NOBODYS = {"TeammateIdle": "teams, which Crow does not bring"}
 """Events that hooks may be written for, and that no extension makes happen."""
 OWN = "crow_acp"
@@ -81,21 +87,21 @@ class EntryPoint:
                 f"the name {self.name!r} is taken by {self.rival}: {self.package} needs another one"
             )
         module, _, path = self.value.partition("[")[0].strip().partition(":")
-        thing = self._imported(module.strip())
+        try:
+            thing: Any = import_module(module.strip())
+        except ModuleNotFoundError as error:
+            self._refuse_damaged(module.strip(), error)
+            raise
         for name in filter(None, path.strip().split(".")):
             thing = getattr(thing, name)
         return thing
 
-    def _imported(self, module: str) -> Any:
-        try:
-            return import_module(module)
-        except ModuleNotFoundError as error:
-            if self.own and f"{module}.".startswith(f"{error.name}."):
-                package = self.package.replace("_", "-")
-                told = f"{package} is damaged: {error.name}, which it names, is missing"
-                again = f"uv tool install --reinstall {package}, pip install --force-reinstall"
-                raise ExtensionError(f"{told}; install it again ({again} {package})") from error
-            raise
+    def _refuse_damaged(self, module: str, error: ModuleNotFoundError) -> None:
+        if self.own and f"{module}.".startswith(f"{error.name}."):
+            package = self.package.replace("_", "-")
+            told = f"{package} is damaged: {error.name}, which it names, is missing"
+            again = f"uv tool install --reinstall {package}, pip install --force-reinstall"
+            raise ExtensionError(f"{told}; install it again ({again} {package})") from error
 
 
 def entry_points(*groups: str) -> list[EntryPoint]:
@@ -116,6 +122,23 @@ def events() -> Mapping[str, str]:
     named = {point.value: point.name for point in entry_points()}
     announced = {point.name: named.get(point.value, "") for point in entry_points(EVENTS)}
     return announced | NOBODYS
+
+
+def import_ahead(disabled: Collection[str]) -> None:
+    """Import what first calls need, in a thread, while the model answers.
+
+    What cannot be imported says so where it is called for.
+    """
+    offered = entry_points(FIRST_CALL)
+    modules = [each.value for each in offered if each.name.partition(".")[0] not in disabled]
+    thread = Thread(target=_import, args=(modules,), name="crow-imports", daemon=True)
+    asyncio.get_running_loop().call_later(SENT, thread.start)
+
+
+def _import(modules: Iterable[str]) -> None:
+    for module in modules:
+        with suppress(Exception):
+            import_module(module)
 
 
 def inside(extension: str, module: str = "") -> Any:

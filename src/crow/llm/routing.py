@@ -27,6 +27,7 @@ class Routed:
     were ``known`` an earlier time. ``call`` gives the one name
     that a model has in lists, however it is written; ``purposes`` are models for what is asked
     beside a conversation. ``routes`` gives what a client may route, which counts from `renew` on.
+    ``begin`` is called with the first request.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class Routed:
         purposes: Mapping[str, str] = NONE,
         known: Callable[[], Iterable[str]] = tuple,
         routes: Callable[[], ProviderRoutes] | None = None,
+        begin: Callable[[], object] | None = None,
     ) -> None:
         self._models = tuple(models) or None
         self._known = known
@@ -47,6 +49,7 @@ class Routed:
         self._asked: Look | None = None if self._models else look
         self._look = self._asked
         self.routes = routes
+        self._begin = begin
         self._found: dict[str | None, LLM] = {}
         self._former: list[LLM] = []
         self._used: set[str] = set()
@@ -114,6 +117,9 @@ class Routed:
     async def stream(self, request: Request) -> AsyncGenerator[Delta | Completion, None]:
         """Ask the model that the request names."""
         llm = self.first if request.model is None else self.named(request.model)
+        begin, self._begin = self._begin, None
+        if begin is not None:
+            begin()
         if request.model is not None:
             request = replace(request, model=None)
         async with aclosing(llm.stream(request)) as deltas:

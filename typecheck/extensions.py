@@ -36,6 +36,7 @@ from crow.extensions import (
     TruncationHook,
 )
 from crow.keys import JOBS, Key
+from crow.testing import ScriptedModel, call
 
 
 class ByName(AgentHook):
@@ -93,6 +94,9 @@ agent = Agent(
         TruncationHook(limit=1000),
     ]
 )
+hook("before_tool", jugde=True)  # pyright: ignore[reportCallIssue]
+pieces = ["Good ", "day."]
+Agent(ScriptedModel(pieces, [call("LS")], "Done."))
 Agent(AsyncOpenAI(), model="gpt-5")
 build(model="ollama/qwen3", hooks=[ByName()])
 build(model=AsyncOpenAI())

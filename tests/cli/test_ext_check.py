@@ -211,12 +211,66 @@ WRONG = {
         "ctx.state['seen'] is {'a'}, which is no JSON",
         "else use ctx.cache",
     ),
+    "a start that fails": (
+        (
+            f"{CLASS}    async def lifespan(self, agent):\n        raise ValueError('no disk')\n"
+            "        yield\n"
+        ),
+        3,
+        "failed to start: ValueError('no disk')",
+        "",
+    ),
+    "instructions that fail": (
+        (
+            "from crow import PromptSection\ndef init_agent(agent):\n"
+            "    agent.add_section(PromptSection('mine', text))\ndef text(session):\n"
+            "    return session.titel\n"
+        ),
+        5,
+        "the prompt section mine failed: AttributeError",
+        "",
+    ),
+    "an await that is missing": (
+        "async def before_tool(ctx):\n    return None if ctx.ui.confirm('Well?') else 'no'\n",
+        2,
+        "UI.confirm is called and never awaited",
+        "write await in front of the call",
+    ),
+    "a beginning that is async": (
+        "async def init_agent(agent): ...\n",
+        1,
+        "init_agent is not run by a call: make it a plain def",
+        "",
+    ),
+    "a name of Claude Code's": (
+        f"{CLASS}    def pre_tool_use(self, ctx): ...\n    def after_tool(self, ctx): ...\n",
+        2,
+        "pre_tool_use hangs nowhere: there is no such event",
+        "did you mean PreToolUse?",
+    ),
+    "a tool without a docstring": (
+        "from crow import tool\n@tool\ndef look(at: str) -> str:\n    return at\n",
+        2,
+        "a model is told nothing of the tool look but its name",
+        "write a docstring",
+    ),
+    "a docstring of another tool": (
+        (
+            "from crow import tool\n@tool\ndef look(at: str) -> str:\n"
+            '    """Look.\n\n    Args:\n        to: there\n    """\n    return at\n'
+        ),
+        2,
+        "the docstring of the tool look describes 'to', which is no parameter",
+        "call it as the function does",
+    ),
     "the end": ("import os\nos._exit(3)\n", 0, "it ended the process that played it", "never exit"),
 }
 
 
 FAST = (
     "a name",
+    "a start that fails",
+    "an await that is missing",
     "instructions that change",
     "a thread",
     "a process",

@@ -115,3 +115,61 @@ async def test_an_option_that_does_not_fit_is_no_setting_that_holds(crow: Crow, 
     told = (await crow("ext", "info", "guard", "--json")).events[0]["options"]
     limits = [(each["state"], each["value"]) for each in told if each["name"] == "limit"]
     assert limits == [("default", 3), ("left out", "many")]
+
+
+NOTES = """
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Limits:
+    notes: int = 100
+    words: int = 9
+
+
+class Notes:
+    options = Limits
+
+    def __init__(self, notes=0, words=0): ...
+    def before_run(self): ...
+
+
+@dataclass
+class Keeper:
+    limits: Limits = field(default_factory=lambda: Limits(words=7))
+
+    def before_run(self): ...
+"""
+
+
+async def test_options_of_a_table_have_defaults_and_one_that_is_in_use_is_told(
+    crow: Crow, home: Path, tmp_path: Path
+) -> None:
+    """Of two packages of one name, that is, and not the one that is left out."""
+    for package, value in (("first", "notes:Keeper"), ("second", "notes:Notes")):
+        entry = tmp_path / f"{package}-1.0.dist-info/entry_points.txt"
+        entry.parent.mkdir()
+        entry.write_text(f"[crow.extensions]\nkeeper = {value}\n")
+    (tmp_path / "notes.py").write_text(NOTES)
+    crow.env["PYTHONPATH"] = str(tmp_path)
+    (told,) = (await crow("ext", "info", "keeper", "--json")).events
+    assert (told["source"], told["error"]) == ("first", "")
+    options = {each["name"]: each["value"] for each in told["options"]}
+    assert options == {"limits.notes": 100, "limits.words": 7}
+    path = home / ".crow/settings.json"
+    path.parent.mkdir()
+    path.write_text('{"extensions": {"keeper": {"limits": {"notes": 2}}}}')
+    (told,) = (await crow("ext", "info", "keeper", "--json")).events
+    options = {each["name"]: each["value"] for each in told["options"]}
+    assert options == {"limits.notes": 2, "limits.words": 7}
+
+
+async def test_an_entry_point_that_leads_nowhere_is_told(crow: Crow, tmp_path: Path) -> None:
+    entry = tmp_path / "lost-1.0.dist-info/entry_points.txt"
+    entry.parent.mkdir()
+    entry.write_text("[crow.extensions]\nghost = nothing_of_this_name:Ghost\nshade = json:Shade\n")
+    crow.env["PYTHONPATH"] = str(tmp_path)
+    found = {each["name"]: each["error"] for each in (await crow("ext", "list", "--json")).events}
+    told = "ModuleNotFoundError: No module named 'nothing_of_this_name'"
+    assert found["ghost"] == f"{told} (its entry point is nothing_of_this_name:Ghost)"
+    assert found["shade"].endswith("has no attribute 'Shade' (its entry point is json:Shade)")

@@ -196,7 +196,7 @@ async def test_what_a_hook_queues_after_a_run_is_prompted_next(watcher):
 
 
 async def test_the_failure_of_a_queued_prompt_is_told_to_the_user(watcher):
-    agent = Agent(ScriptedModel(ModelError("no more money", kind="quota")), tools=())
+    agent = Agent(ScriptedModel(ModelError("no more money", kind="billing")), tools=())
     session = await agent.new_session(client=watcher)
     agent.queue(session, "go on")
     await asyncio.gather(*session.tasks)

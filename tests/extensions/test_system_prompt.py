@@ -127,7 +127,9 @@ async def test_sections_stand_in_their_order_and_may_be_computed(agent_of: Agent
     assert system_of(agent) == "Crow.\n\nFirst.\n\nSecond.\n\nIn /."
 
 
-async def test_a_section_that_fails_is_named_and_costs_the_others_nothing(agent_of: AgentOf):
+async def test_a_section_that_fails_is_named_and_costs_the_others_nothing(
+    agent_of: AgentOf, caplog: pytest.LogCaptureFixture
+):
     def broken(session: Session) -> str:
         raise RuntimeError("no such skill")
 
@@ -142,10 +144,13 @@ async def test_a_section_that_fails_is_named_and_costs_the_others_nothing(agent_
     await agent.run("Hi", client=client)
     assert system_of(agent) == "Crow.\n\nSound."
     place = f"{__file__}:{broken.__code__.co_firstlineno + 1}"
-    assert client.notices == [
+    other = f"{__file__}:{odd.__code__.co_firstlineno}"
+    told = [
         f"the prompt section skills failed: RuntimeError('no such skill') ({place}); it is left out",
-        "the prompt section odd failed: TypeError('it must be text, not 5'); it is left out",
+        f"the prompt section odd failed: TypeError('it must be text, not 5') ({other}); it is left out",
     ]
+    assert client.notices == told
+    assert caplog.messages == told  # for programs, whose client sees nothing
 
 
 async def test_a_tool_may_give_a_hint(agent_of: AgentOf):

@@ -401,3 +401,15 @@ def test_the_schemas_of_the_built_in_tools_are_what_their_signatures_say(written
     assert [name for name in keys if keys[name] != name] == (
         ["ignore_case", "numbers", "after", "before", "around"] if written.name == "Grep" else []
     )
+
+
+async def test_an_async_function_may_hand_on_what_another_one_gives(bench: ToolEnvironment) -> None:
+    async def fetch(city: str) -> str:
+        return f"sunny in {city}"
+
+    @tool
+    async def weather(city: str) -> Any:
+        """Tell the weather."""
+        return fetch(city)
+
+    assert await weather.run({"city": "Rome"}, bench) == ToolResult("sunny in Rome")

@@ -121,17 +121,20 @@ def offer_of(agent: Agent) -> AgentCapabilities:
     from crow.acp.config_options import serves_mcp, takes_prompts
     from crow.acp.initialize import AgentCapabilities
     from crow.core.errors import ModelError
+    from crow.core.support.validation import implements
+    from crow.ports.models import has_routes, inputs_of
+    from crow.ports.stores import ArchiveStore
 
     try:
-        taken = getattr(agent.llm, "inputs", frozenset({"image"}))
+        taken = inputs_of(agent.llm)
     except ModelError:
-        taken = frozenset({"image"})
+        taken = None
     return AgentCapabilities(
         store=agent.store is not None,
         mcp=serves_mcp(agent),
-        archive=hasattr(agent.store, "archive"),
+        archive=implements(agent.store, ArchiveStore),
         prompted=takes_prompts(agent),
-        providers=getattr(agent.llm, "routes", None) is not None,
-        image="image" in taken,
-        audio="audio" in taken,
+        providers=has_routes(agent.llm),
+        image=taken is None or "image" in taken,
+        audio=taken is not None and "audio" in taken,
     )

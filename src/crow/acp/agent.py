@@ -48,10 +48,11 @@ from crow.core.agent import Agent
 from crow.core.errors import ModelError
 from crow.core.events import ConfigChanged, Notice, TitleChanged
 from crow.core.messages import Content
-from crow.core.ports.llm import ModelFinder
 from crow.core.session import Session
-from crow.core.store import ForkStore
+from crow.core.support.validation import implements
 from crow.keys import CLIENT_PROMPT, CLIENT_SERVERS
+from crow.ports.models import ModelFinder
+from crow.ports.stores import ForkStore
 
 if TYPE_CHECKING:
     import crow.acp.outgoing as v1
@@ -116,7 +117,7 @@ class AcpAgent:
     async def fork_session(self, params: Message) -> Result:
         """Open a session that begins with another one's history."""
         self._prompt_of(params)
-        if isinstance(self.agent.store, ForkStore):
+        if implements(self.agent.store, ForkStore):
             copied = await found(self.agent.store.fork(params["sessionId"]))
             session, editor = await self.stored(copied, params, "fork")
         else:
@@ -341,7 +342,7 @@ class AcpAgent:
         await asyncio.sleep(QUIET)
         with suppress(ModelError):
             llm = self.agent.llm
-            if isinstance(llm, ModelFinder) and await llm.find_models():
+            if implements(llm, ModelFinder) and await llm.find_models():
                 for editor in self._editors.values():
                     editor.show(ConfigChanged())
 

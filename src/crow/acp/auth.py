@@ -12,7 +12,8 @@ from crow.acp.initialize import AUTH_METHOD, AgentCapabilities
 from crow.acp.jsonrpc import Message
 from crow.core.agent import Agent
 from crow.core.errors import ModelError
-from crow.core.ports.llm import KeyHolder
+from crow.core.support.validation import implements
+from crow.ports.models import KeyHolder
 
 if TYPE_CHECKING:
     import crow.acp.outgoing as v1
@@ -91,7 +92,7 @@ class Authentication:
 
         for provider in providers():
             forget(provider)
-        if isinstance(self._agent.llm, KeyHolder):
+        if implements(self._agent.llm, KeyHolder):
             await self._agent.llm.forget()
         return {}
 

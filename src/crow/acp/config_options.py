@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from crow.core.agent import Agent
 from crow.core.catalog import Mode
 from crow.core.errors import ModelError
-from crow.core.ports.llm import ListedModels, model_named
+from crow.core.ports.llm import model_named
 from crow.core.session import Session
+from crow.core.support.validation import implementing, implements
+from crow.ports.faces import ChoiceProvider, ClientPrompter, McpConnector, SwitchProvider
+from crow.ports.models import ListedModels, inputs_of, names_of, thought_levels_of
 
 if TYPE_CHECKING:
     import crow.acp.v2.outgoing as v2
@@ -58,24 +61,19 @@ def config_options(
 def choices_of(agent: Agent) -> dict[str, tuple[str, Mapping[str, str]]]:
     """What there are several of to choose from: its title, and what each is about, by name.
 
-    An extension that has such has ``choices``. What was chosen is in the session's ``options``,
-    and, where nothing was, in its ``cache``.
+    What was chosen is in the session's ``options``, and, where nothing was, in its ``cache``.
     """
     found: dict[str, tuple[str, Mapping[str, str]]] = {}
-    for thing in agent.extensions.values():
-        found |= getattr(thing, "choices", {})
+    for each in implementing(agent.extensions.values(), ChoiceProvider):
+        found |= each.choices
     return found
 
 
 def switches_of(agent: Agent) -> dict[str, tuple[str, str]]:
-    """What can be on or off in a session, with its name and what it is about.
-
-    An extension that has such has a ``switches``; it reads them in the session's ``options``, where
-    what is not there is on.
-    """
+    """What can be on or off in a session, with its name and what it is about."""
     found: dict[str, tuple[str, str]] = {}
-    for thing in agent.extensions.values():
-        found |= getattr(thing, "switches", {})
+    for each in implementing(agent.extensions.values(), SwitchProvider):
+        found |= each.switches
     return found
 
 
@@ -123,17 +121,17 @@ def thought_levels(agent: Agent, session: Session) -> list[str]:
 
 
 def levels_of(agent: Agent, model: str | None) -> tuple[str, ...]:
-    """How hard a model can be made to think: its ``thought_levels``, where it has any."""
+    """How hard a model can be made to think."""
     try:
-        return tuple(getattr(model_named(agent.llm, model), "thought_levels", ()))
+        return tuple(thought_levels_of(model_named(agent.llm, model)))
     except ModelError:
         return ()
 
 
-def accepted_inputs(agent: Agent, session: Session) -> frozenset[str] | None:
-    """What the model of a session takes beside text: its ``inputs``; None where it does not say."""
+def accepted_inputs(agent: Agent, session: Session) -> Collection[str] | None:
+    """What the model of a session takes beside text; None where it does not say."""
     try:
-        return getattr(model_named(agent.llm, session.model), "inputs", None)
+        return inputs_of(model_named(agent.llm, session.model))
     except ModelError:
         return None
 
@@ -150,21 +148,19 @@ def modes(agent: Agent, session: Session) -> list[Mode]:
 
 def serves_mcp(agent: Agent) -> bool:
     """True where an extension connects to the MCP servers that an editor names."""
-    return any(getattr(each, "serves_mcp", False) for each in agent.extensions.values())
+    return any(each.serves_mcp for each in implementing(agent.extensions.values(), McpConnector))
 
 
 def takes_prompts(agent: Agent) -> bool:
     """True where an extension puts a client's system prompt into the requests."""
-    return any(getattr(each, "takes_prompts", False) for each in agent.extensions.values())
+    used = implementing(agent.extensions.values(), ClientPrompter)
+    return any(each.takes_prompts for each in used)
 
 
 def models(agent: Agent, session: Session) -> list[str]:
-    """The models on offer, the agent's own first; none where no model is configured.
-
-    A model that knows of others has a ``models``, their names.
-    """
+    """The models on offer, the agent's own first; none where no model is configured."""
     try:
-        known: Iterable[str] = getattr(agent.llm, "models", ())
+        known = names_of(agent.llm)
     except ModelError:
         return []
     named = [*known, session.model] if session.model else known
@@ -175,7 +171,7 @@ def models(agent: Agent, session: Session) -> list[str]:
 def listed_name(agent: Agent, model: str | None) -> str:
     """The one name of a model, the agent's own without one, whoever has written it how."""
     llm = agent.llm
-    return llm.listed_name(model) if isinstance(llm, ListedModels) else model or llm.model
+    return llm.listed_name(model) if implements(llm, ListedModels) else model or llm.model
 
 
 def _has_own(agent: Agent) -> bool:

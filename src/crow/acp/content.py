@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -28,7 +28,7 @@ NAMED = ("resource_link", "resource")
 OPENING = "([{<\"'`"
 
 
-def from_blocks(blocks: Iterable[Message], taken: frozenset[str]) -> Content:
+def from_blocks(blocks: Iterable[Message], taken: Collection[str]) -> Content:
     """A prompt's blocks as the content of a message; one text where there is nothing but text.
 
     What is embedded is named where it stands, if no text does, and follows behind all that was
@@ -70,7 +70,7 @@ def _gap(left: str, right: str) -> str:
 class _Prompt:
     """A prompt on its way to a model: each block where it stands, and what is added behind."""
 
-    def __init__(self, blocks: list[Message], taken: frozenset[str]) -> None:
+    def __init__(self, blocks: list[Message], taken: Collection[str]) -> None:
         self.blocks = blocks
         self.added: list[str] = []
         self._taken = taken

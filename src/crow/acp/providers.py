@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from crow.acp.errors import invalid, unknown_method
 from crow.acp.jsonrpc import Message
 from crow.core.agent import Agent
+from crow.core.support.validation import implements
+from crow.ports.models import RoutedModels
 
 if TYPE_CHECKING:
     import crow.acp.outgoing as v1
@@ -58,14 +60,15 @@ class Providers:
         return self._renewed()
 
     def _routes(self) -> Any:
-        routes: Any = getattr(self._agent.llm, "routes", None)
-        if routes is None:
+        llm = self._agent.llm
+        if not implements(llm, RoutedModels) or llm.routes is None:
             raise unknown_method(details="this agent's model is no provider's that could be routed")
-        return routes()
+        return llm.routes()
 
     def _renewed(self) -> v1.Extensible:
-        llm: Any = self._agent.llm
-        llm.renew()
+        llm = self._agent.llm
+        if implements(llm, RoutedModels):
+            llm.renew()
         return {}
 
     def _info(self, routes: Any, provider: str) -> v1.ProviderInfo:

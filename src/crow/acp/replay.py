@@ -27,8 +27,9 @@ from crow.core.events import (
 )
 from crow.core.messages import Message, is_prompt, text_of, thought_of
 from crow.core.session import Session
-from crow.core.store import ReplayStore
+from crow.core.support.validation import implements
 from crow.core.tools import Call, ToolResult
+from crow.ports.stores import ReplayStore
 
 if TYPE_CHECKING:
     from crow.acp.words import Card, Update
@@ -50,7 +51,7 @@ async def replay(agent: Agent, session: Session) -> AsyncIterator[Event]:
     would do it.
     """
     store = agent.store
-    is_told = isinstance(store, ReplayStore)
+    is_told = implements(store, ReplayStore)
     events = await store.replay(session.id) if is_told else history_events(agent, session)
     for event in without_made_up_ends(session, list(events)):
         yield _shown(agent, session, event)
@@ -77,7 +78,7 @@ async def of_subagent(agent: Agent, session: Session, subagent: str, *, asked: b
 
     All of it, or ``asked``: the calls that its user was asked about.
     """
-    if not isinstance(agent.store, ReplayStore):
+    if not implements(agent.store, ReplayStore):
         return []
     try:
         events = await agent.store.replay(subagent, asked=asked)

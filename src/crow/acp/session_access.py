@@ -7,7 +7,8 @@ from typing import Any, Protocol
 
 from crow.acp.client import AcpClient
 from crow.core.session import Session
-from crow.core.store import LeasingStore
+from crow.core.support.validation import implements
+from crow.ports.stores import LeasingStore
 
 PEN = "pen"
 """The command that takes the pen."""
@@ -18,7 +19,7 @@ def is_taken_over(session: Session) -> bool:
 
     This process had been stopped, or was cut off, for longer than it holds a session.
     """
-    return isinstance(session.store, LeasingStore) and not session.store.holds(session)
+    return implements(session.store, LeasingStore) and not session.store.holds(session)
 
 
 class SessionAccess(Protocol):

@@ -11,7 +11,9 @@ from crow.core.agent import Agent
 from crow.core.errors import SessionError
 from crow.core.events import TitleChanged
 from crow.core.session import Session
-from crow.core.store import ArchiveStore, KnowingStore, SessionInfo, Store, TitleStore
+from crow.core.store import SessionInfo, Store
+from crow.core.support.validation import implements
+from crow.ports.stores import ArchiveStore, KnowingStore, TitleStore
 
 if TYPE_CHECKING:
     import crow.acp.outgoing as v1
@@ -64,7 +66,7 @@ class StoredSessions:
     @property
     def _archives(self) -> bool:
         """True where sessions can be put away."""
-        return isinstance(self._agent.store, ArchiveStore)
+        return implements(self._agent.store, ArchiveStore)
 
     def _filter(self, archived: str) -> bool | None:
         """What a filter of the protocol's is for a store."""
@@ -78,7 +80,7 @@ class StoredSessions:
         if session_id in self._agent.sessions:
             return {"status": "open"}
         store = self._agent.store
-        if isinstance(store, KnowingStore) and await found(store.knows(session_id)):
+        if implements(store, KnowingStore) and await found(store.knows(session_id)):
             return {"status": "saved"}
         raise not_found(f"there is no session {session_id!r}")
 
@@ -96,7 +98,7 @@ class StoredSessions:
         if not title:
             raise invalid("the title is empty")
         session = self._agent.sessions.get(params["sessionId"])
-        if isinstance(self._agent.store, TitleStore):
+        if implements(self._agent.store, TitleStore):
             await found(self._agent.store.rename(params["sessionId"], title))
         elif session is None:
             raise not_found(f"there is no session {params['sessionId']!r}")

@@ -56,7 +56,7 @@ def options_of(cls: type[Any]) -> Options:
             found = shape(hints.get(name, Any))
         except TypeError:
             continue
-        properties[name] = {**found.schema, **_default(cls, parameter)}
+        properties[name] = _with_default(found.schema, _default(cls, parameter))
         if found.read is not None:
             readers[name] = found.read
     node = {"type": "object", "properties": properties, "additionalProperties": open_ended}
@@ -94,6 +94,19 @@ def _hints(cls: type[Any]) -> dict[str, Any]:
             return {}
 
 
+def _with_default(schema: JSONSchema, said: JSONSchema) -> JSONSchema:
+    """A schema with the default of its value: of a table's entries, each with its own."""
+    entries: dict[str, JSONSchema] | None = schema.get("properties")
+    if entries is None or not isinstance(said.get("default"), dict):
+        return {**schema, **said}
+    given: dict[str, Any] = said["default"]
+    each = {
+        name: _with_default(node, {"default": given[name]} if name in given else {})
+        for name, node in entries.items()
+    }
+    return {**schema, "properties": each}
+
+
 def _default(cls: type[Any], parameter: inspect.Parameter) -> JSONSchema:
     """The default of a parameter, where it can be written in JSON."""
     fields = {field.name: field for field in _fields(cls)}
@@ -116,6 +129,8 @@ def _written(value: Any) -> Any:
             return str(value)
         case Enum():
             return value.value
+        case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            return dataclasses.asdict(value)
         case set() | frozenset():
             return sorted(typing.cast("set[Any]", value))
         case _:

@@ -28,8 +28,10 @@ from crow.core.errors import ExtensionError
 from crow.core.hooks.contexts import ToolContext
 from crow.core.hooks.registry import HookRegistry
 from crow.core.ports.llm import LLM
+from crow.core.support.validation import implementing, refuse_no_lists
 from crow.core.verdicts import Deny
 from crow.entry_points import events
+from crow.ports.extensions import ModeProvider
 from crow.project.home import settle_home
 from crow.settings import Settings, load
 
@@ -94,7 +96,7 @@ def _build(
     *,
     reads: bool = False,
 ) -> Agent:
-    _refuse_no_lists(allow=allow, deny=deny, extensions=extensions, hooks=hooks)
+    refuse_no_lists(allow=allow, deny=deny, extensions=extensions, hooks=hooks)
     settle_home()
     name, brought = (model, None) if isinstance(model, str | None) else (None, model)
     if not isinstance(settings, Settings):
@@ -139,21 +141,11 @@ def _deny(why: str, ctx: ToolContext) -> Deny:
 def offer_modes(agent: Agent) -> None:
     """Let the user choose from the modes that extensions know, beside those that these add."""
     known: list[Mode] = []
-    for each in agent.extensions.values():
-        known += getattr(each, "modes", ())
+    for each in implementing(agent.extensions.values(), ModeProvider):
+        known += each.modes
     for mode in known:
         if mode.name and mode.id not in agent.modes:
             agent.add_mode(mode)
-
-
-def _refuse_no_lists(**options: object) -> None:
-    """Raise ``TypeError`` for what is no list, also for texts and tables, which would be taken."""
-    for option, given in options.items():
-        if isinstance(given, str) or not isinstance(given, Iterable):
-            raise TypeError(f"{option} takes a list: [{given!r}]")
-        if isinstance(given, Mapping):
-            hint = f"what is set stands in settings={{{option!r}: {{...}}}}"
-            raise TypeError(f"{option} takes a list: {hint}")
 
 
 def _flags(model: str | None, allow: Sequence[str], deny: Sequence[str]) -> dict[str, Any]:

@@ -43,10 +43,12 @@ from crow.app.rules import (
 )
 from crow.app.sandbox import sandbox_of
 from crow.core.agent import Agent
-from crow.core.errors import ExtensionError
+from crow.core.errors import ExtensionError, raised_at
 from crow.core.extensions import Found, MissingOption
 from crow.core.hooks.discovery import name_of
+from crow.core.support.validation import implementing, implements
 from crow.entry_points import JUDGE, ON_REQUEST, OURS, EntryPoint, entry_points
+from crow.ports.extensions import OptionsReader, Ordered, SubagentPrompter
 from crow.project.settings import ProjectSettings
 from crow.project.trust import HOMES, sealed
 from crow.settings import Settings
@@ -128,9 +130,12 @@ class Composer:
         """What an entry point names, unless it is disabled, or the error in a line."""
         try:
             thing = None if point.name in self.disabled else point.load()
+            if not point.own:
+                refuse_misread(thing, "order")
         except (Exception, SystemExit) as error:  # noqa: BLE001 - must not stop the others
-            return LAST, point, None, in_a_line(error)
-        return getattr(thing, "order", LAST), point, thing, None
+            named = "" if raised_at(error) else f" (its entry point is {point.value})"
+            return LAST, point, None, f"{in_a_line(error)}{named}"
+        return thing.order if implements(thing, Ordered) else LAST, point, thing, None
 
     def refuse_unjudged(self) -> None:
         """Raise `ExtensionError` where a judge is broken, or there is none and none is disabled.
@@ -165,8 +170,9 @@ class Composer:
         own = dict(self.settings.extensions.get(name, {}))
         if own and cls is not None:
             own = self.read(cls, name, own)
-        options_from = getattr(cls, "options_from", None)
-        return own if options_from is None else dict(options_from(self.project_settings, own))
+        if implements(cls, OptionsReader):
+            return dict(cls.options_from(self.project_settings, own))
+        return own
 
     def read(self, cls: type[Any], name: str, own: dict[str, Any]) -> dict[str, Any]:
         """Options as the class takes them, without those that do not fit; these are complained of.
@@ -217,9 +223,8 @@ class Composer:
 
     def prompted(self, prompt: str) -> list[object]:
         """The extension that puts a sub-agent's prompt before its requests, where one can."""
-        used = self.agent.extensions.values()
-        makers = [each.for_sub_agent for each in used if hasattr(each, "for_sub_agent")]
-        return [make(prompt) for make in makers[:1]]
+        makers = implementing(self.agent.extensions.values(), SubagentPrompter)
+        return [each.for_sub_agent(prompt) for each in makers[:1]]
 
     @property
     def sources(self) -> Sources | None:
@@ -318,6 +323,8 @@ class Composer:
                 agent.scope.use(each, name=known_as, trusted=trusted, source=source, **options)
             if source != OURS:
                 self.refuse_ours({name, *agent.extensions} - known)
+                for used in {*agent.extensions} - known:
+                    refuse_misread(agent.extensions[used])
         except (Exception, SystemExit) as error:  # noqa: BLE001 - must not stop the others
             for used in agent.scope.names_since(before):
                 agent.remove(used)
@@ -341,6 +348,16 @@ class Composer:
         """Remember what became of an extension."""
         problems = () if error and not names else self.problems.get(name, ())
         self.agent.found.append(Found(name, source, error, disabled, problems, names))
+
+
+def refuse_misread(thing: Any, *names: str) -> None:
+    """Raise `ExtensionError` where a member of somebody's extension is not what Crow reads there.
+
+    What is looked at is imported once there is such an extension.
+    """
+    from crow.app.members import refuse
+
+    refuse(thing, *names)
 
 
 def _whole(path: str) -> str:

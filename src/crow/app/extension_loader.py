@@ -6,6 +6,7 @@ import hashlib
 import importlib
 import inspect
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -15,8 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from crow.core.agent import Agent
 from crow.core.catalog import is_tool
 from crow.core.errors import CrowError, ExtensionError, hint_of, raised_at
-from crow.core.hooks.discovery import MARK
+from crow.core.extensions import AgentExtension, LifespanExtension
+from crow.core.hooks.discovery import MARK, misnamed
 from crow.core.support.frozen import frozen
+from crow.core.support.validation import implements
 from crow.entry_points import GROUP, GROUPS, entry_points
 from crow.project.files import Stamp, stamp
 
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from crow.project.imports import Seal
 
 Kind: TypeAlias = Literal["user", "project", "named"]
+PLACED = re.compile(r"\(\S+:\d+\)")
 OWN_NAME = "crow_extension_"
 """What the modules of single files begin with."""
 
@@ -35,8 +39,8 @@ def in_a_line(error: BaseException) -> str:
     told = text = " ".join(f"{error}{hint_of(error)}".split())
     if not isinstance(error, CrowError):
         told = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    place = raised_at(error.__cause__ if isinstance(error, CrowError) else error)
-    return f"{told} ({place})" if place else told
+    place = raised_at(error.__cause__) or raised_at(error)
+    return f"{told} ({place})" if place and not PLACED.search(told) else told
 
 
 def find(spec: str) -> tuple[str, str, Any]:
@@ -180,9 +184,13 @@ def things(thing: Any) -> list[Any]:
     if tools := [each for each in members if is_tool(each)]:
         found.append(ToolBox(tools))
     if not found:
+        from crow.core.hooks.registry import HookRegistry
+
         listed = " in its __all__" if hasattr(thing, "__all__") else ""
+        own = [thing, *(each for each in members if _is_own(each, thing))]
         raise ExtensionError(
-            f"it holds no extension: no init_agent, no tool, nothing named like an event{listed}"
+            "it holds no extension: no init_agent, no tool, nothing named like an event"
+            f"{listed}{misnamed(own, HookRegistry().names)}"
         )
     return found
 
@@ -214,7 +222,7 @@ def hangs(thing: Any) -> bool:
     from crow.core.hooks.agent_hook import AgentHook
     from crow.core.hooks.registry import HookRegistry
 
-    if hasattr(thing, "init_agent"):
+    if implements(thing, AgentExtension) or implements(thing, LifespanExtension):
         return True
     events = HookRegistry().names
     for name in dir(thing):

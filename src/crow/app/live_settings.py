@@ -22,9 +22,10 @@ from crow.core.hooks.contexts import CommandContext, SessionContext, ToolContext
 from crow.core.hooks.discovery import hook
 from crow.core.hooks.registry import FIRST
 from crow.core.hooks.run_context import RunContext
-from crow.core.ports.client import Opening
 from crow.core.session import Session
+from crow.core.support.validation import implements
 from crow.core.verdicts import Answer, Deny
+from crow.ports.clients import OpeningClient
 from crow.project.files import stamp
 from crow.project.trust import (
     fingerprint,
@@ -280,7 +281,7 @@ class LiveSettings:
         """Ask about a project that wants something, where somebody can be asked."""
         if not self._will_ask(ctx, held):
             return
-        if isinstance(ctx.client, Opening):
+        if implements(ctx.client, OpeningClient):
             ctx.session.spawn(self._ask_when(ctx.client.ready, ctx, held))
         else:
             await self.ask(ctx, held)
@@ -288,7 +289,7 @@ class LiveSettings:
     def _will_ask(self, ctx: SessionContext, held: SessionSettings) -> bool:
         if not wanted_of(held.settings) or is_refused(held.project):
             return False
-        return self.asks or isinstance(ctx.client, Opening)
+        return self.asks or implements(ctx.client, OpeningClient)
 
     async def _ask_when(
         self, ready: Callable[[], Awaitable[None]], ctx: SessionContext, held: SessionSettings

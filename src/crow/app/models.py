@@ -14,6 +14,7 @@ from crow.settings import Settings
 
 if TYPE_CHECKING:
     from crow.app.known_models import KnownModels
+    from crow.llm import Routed
     from crow.llm.routes import ProviderRoutes
 
 MODEL = (
@@ -65,7 +66,7 @@ def secrets_of(settings: Settings) -> frozenset[str]:
 
 def models_of(
     settings: Settings, env: Mapping[str, str], routed: dict[str, Any] | None = None
-) -> LLM:
+) -> Routed:
     """The command line's or the administrator's model, else the environment's, else a file's.
 
     Made when something is first asked of it; other models by their names. ``routed`` is what a

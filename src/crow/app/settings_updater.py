@@ -16,11 +16,13 @@ from crow.app.startup_warnings import of_extensions
 from crow.core.agent import Agent
 from crow.core.cache import SUBAGENTS
 from crow.core.errors import CrowError
-from crow.core.extensions import make
+from crow.core.extensions import AgentExtension, SessionExtension, make
 from crow.core.hooks.contexts import SessionContext
 from crow.core.ports.llm import LLM
 from crow.core.session import Session
 from crow.core.support.frozen import frozen, mutable
+from crow.core.support.validation import implements
+from crow.ports.extensions import Configurable, OptionsHolder, OptionsReader, Successor
 from crow.settings import Memory, Settings
 
 NAME = "settings"
@@ -103,7 +105,7 @@ class SettingsUpdater:
                 fresh = self._anew(name, thing, before, now)
                 if fresh is not None:
                     hang(session, name, fresh, thing)
-                    if hasattr(fresh, "catch_up"):
+                    if implements(fresh, Successor):
                         late.append(partial(fresh.catch_up, before=thing))
             except (Exception, SystemExit) as error:  # noqa: BLE001 - must not stop the others
                 broken[name] = in_a_line(error)
@@ -152,12 +154,11 @@ class SettingsUpdater:
     def _models(self, new: Settings) -> None:
         """Ask other models from the next request on; those that are being asked end first."""
         if self.agent.llm is self.llm:
-            routed = getattr(self.llm, "routes", None)
-            said = routed().said if routed else None
-            fresh: Any = models_of(new, {**self.env(), **new.env}, said)
-            become: Callable[[Any], None] | None = getattr(self.llm, "become", None)
-            if become is not None:
-                become(fresh)
+            from crow.llm.routing import Routed
+
+            if isinstance(self.llm, Routed):
+                said = self.llm.routes().said if self.llm.routes else None
+                self.llm.become(models_of(new, {**self.env(), **new.env}, said))
 
     def _project(self, new: Settings) -> None:
         """Use what a project brings, or what was left out of it until now."""
@@ -186,14 +187,13 @@ class SettingsUpdater:
             ):
                 yield f"extensions.{name} counts from the next start on"
 
-    def _configured(self, name: str, thing: Any, options: dict[str, Any]) -> bool:
+    def _configured(self, name: str, thing: object, options: dict[str, Any]) -> bool:
         """Give an extension its options anew; False where it cannot take them."""
-        configure: Callable[..., None] | None = getattr(thing, "configure", None)
         try:
-            if configure is not None:
-                configure(**options)
-            elif getattr(cast("object", thing), "is_its_options", False):
-                thing.__dict__.update(vars(make(cast("type[Any]", type(thing)), name, options)))
+            if implements(thing, Configurable):
+                thing.configure(**options)
+            elif implements(thing, OptionsHolder) and thing.is_its_options:
+                vars(thing).update(vars(make(type(thing), name, options)))
             else:
                 return False
         except (CrowError, TypeError, ValueError):
@@ -203,8 +203,8 @@ class SettingsUpdater:
 
 def is_of_sessions(thing: object) -> bool:
     """True for an extension that follows the settings of each session by itself."""
-    own = hasattr(thing, "init_session") or not hasattr(thing, "init_agent")
-    return own and hasattr(type(thing), "options_from")
+    own = implements(thing, SessionExtension) or not implements(thing, AgentExtension)
+    return own and implements(type(thing), OptionsReader)
 
 
 def hang(session: Session, name: str, fresh: object, before: object) -> None:

@@ -10,6 +10,8 @@ from crow.app.composer import UNTRUSTED
 from crow.app.plugins import plugins_of
 from crow.core.agent import Agent
 from crow.core.errors import nearest
+from crow.core.support.validation import implementing
+from crow.ports.extensions import WarningProvider
 from crow.settings import Settings
 
 UNREAD = "the rules of a settings file are not known, so every call is asked about"
@@ -29,9 +31,9 @@ def startup_warnings(settings: Settings, agent: Agent | None = None) -> Iterator
 
 def of_extensions(used: Mapping[str, Any]) -> Iterator[str]:
     """What extensions find wrong with what they were given, one line each."""
-    for each in used.values():
+    for each in implementing(used.values(), WarningProvider):
         if not isinstance(each, ModuleType):  # which may have imported Python's own
-            yield from getattr(each, "warnings", ())
+            yield from each.warnings
 
 
 def of_settings(settings: Settings) -> Iterator[str]:

@@ -26,7 +26,7 @@ from crow.cli.options import agent_of, declare_agent, settings_of, tell_problems
 from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such
 from crow.cli.prompt_run import idle
-from crow.cli.session_lookup import store_method, store_of, whole_id
+from crow.cli.session_lookup import store_of, store_with, whole_id
 from crow.core.errors import CrowError, ModelError
 from crow.core.events import TextDelta
 from crow.core.messages import is_prompt
@@ -35,6 +35,7 @@ from crow.core.ports.llm import Completion, Delta, Request
 from crow.core.secrets import scrubbed
 from crow.core.tools import Call
 from crow.core.trace import USER
+from crow.ports.stores import ExportStore
 from crow.project.trust import TOOLS
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ async def record(options: argparse.Namespace, out: Output) -> int:
     agent = agent_of(options, settings_of(options))
     async with agent:
         store = store_of(agent)
-        lines = await store_method(store, "export")(await whole_id(store, session))
+        lines = await store_with(store, ExportStore).export(await whole_id(store, session))
         steps = list(steps_of(lines.splitlines()))
     cwd = json.loads(lines.partition("\n")[0])["cwd"]
     steps[0]["files"] = given(Path(options.files)) if options.files else {}
@@ -310,7 +311,7 @@ async def play_in(
             if reply.error is not None:
                 out.error(reply.detail)
             await idle(session)
-        lines = await store_method(store_of(agent), "export")(session.id)
+        lines = await store_with(store_of(agent), ExportStore).export(session.id)
     return lines.splitlines(), stop
 
 

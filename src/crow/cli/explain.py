@@ -13,11 +13,12 @@ from crow.cli.interrupt import run_async
 from crow.cli.options import directory
 from crow.cli.output import Output
 from crow.cli.parser import UsageError
-from crow.cli.session_lookup import store_method, store_of, whole_id
+from crow.cli.session_lookup import store_of, store_with, whole_id
 from crow.core.agent import Agent
 from crow.core.errors import SessionError
 from crow.core.store import Store
 from crow.core.trace import USER
+from crow.ports.stores import ExportStore
 from crow.text import one_line
 
 SHORT = 8
@@ -175,7 +176,7 @@ async def _explain(agent: Agent, options: argparse.Namespace, out: Output) -> in
     async with agent:
         store = store_of(agent)
         session_id = await _session(store, options)
-        lines = (await store_method(store, "export")(session_id)).splitlines()
+        lines = (await store_with(store, ExportStore).export(session_id)).splitlines()
     calls, beside = calls_of(lines[1:])
     title = json.loads(lines[0]).get("title") or "(no title)"
     if len(options.words) == 2:

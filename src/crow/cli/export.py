@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from crow.core.messages import is_prompt, text_of
 from crow.core.secrets import scrubbed
-from crow.core.store import SegmentStore
+from crow.core.support.validation import implements
+from crow.ports.stores import SegmentStore
 from crow.text import one_line
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def default_name(session: Session) -> str:
 
 async def said_in(agent: Agent, session: Session) -> list[Message]:
     """All messages of a session, those of before a compaction as well."""
-    if not isinstance(agent.store, SegmentStore):
+    if not implements(agent.store, SegmentStore):
         return list(session.messages)
     old = await agent.store.segments(session.id)
     return [message for segment in old[:-1] for message in segment] + list(session.messages)

@@ -33,6 +33,8 @@ from crow.cli.parser import Parser, UsageError, no_such
 from crow.core.agent import Agent
 from crow.core.extensions import Found
 from crow.core.hooks.hook import Hook
+from crow.core.support.validation import implementing
+from crow.ports.extensions import PluginReader
 from crow.project.plugins import Plugin
 from crow.settings import Settings
 from crow.text import one_line
@@ -210,9 +212,8 @@ def report(
 
 def contents(agent: Agent, plugin: Plugin) -> Iterator[tuple[str, Iterable[str]]]:
     """What a plugin brings: the sort of thing, and its names."""
-    for extension in agent.extensions.values():
-        if hasattr(extension, "brought_by"):
-            yield from extension.brought_by(plugin).items()
+    for extension in implementing(agent.extensions.values(), PluginReader):
+        yield from extension.brought_by(plugin).items()
     yield "servers", plugin.servers
     yield "hooks", dict.fromkeys(event for _, table in plugin.hooks for event in table)
 

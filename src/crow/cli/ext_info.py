@@ -6,7 +6,7 @@ import argparse
 import inspect
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from crow.annotations.options import options_of
@@ -17,13 +17,14 @@ from crow.cli.interrupt import run_async
 from crow.cli.line_client import counted
 from crow.cli.output import Output
 from crow.cli.parser import UsageError, no_such
-from crow.cli.session_lookup import store_method, store_of
+from crow.cli.session_lookup import store_of, store_with
 from crow.cli.setting_rows import Row, refused_by, rows
 from crow.core.agent import Agent
 from crow.core.errors import SessionError
 from crow.core.extensions import Found
 from crow.core.hooks.hook import Hook, Owner
 from crow.core.support.frozen import frozen
+from crow.ports.stores import ExportStore
 from crow.settings import Settings
 from crow.text import one_line
 
@@ -68,7 +69,8 @@ def info(agent: Agent, settings: Settings, options: argparse.Namespace, out: Out
 
 def find_extension(name: str, agent: Agent) -> Found:
     """The extension of a name, or of a package's. Raises `UsageError` with the nearest one."""
-    known = {each: found for found in agent.found for each in (found.name, *found.names)}
+    by_use = sorted(agent.found, key=lambda found: found.error is None)  # what is in use counts
+    known = {each: found for found in by_use for each in (found.name, *found.names)}
     if name in known:
         return known[name]
     offered = packages()
@@ -143,12 +145,20 @@ def options(
     named = {row.name: row for row in every if row.name.startswith(start)}
     for owner in owners:
         if not inspect.isroutine(owner.thing) and not inspect.ismodule(owner.thing):
-            for name, node in options_of(owner.thing.__class__).node["properties"].items():
-                row = Row(start + name, node.get("default"), "", "default")
+            for row in defaults(start, options_of(owner.thing.__class__).node):
                 known = named.setdefault(row.name, row)
                 if known.state == "left out":
                     yield row
     yield from named.values()
+
+
+def defaults(start: str, node: Mapping[str, Any]) -> Iterator[Row]:
+    """What the options of a schema are where nobody sets them, those in a table one by one."""
+    for name, each in node["properties"].items():
+        if "properties" in each:
+            yield from defaults(f"{start}{name}.", each)
+        else:
+            yield Row(start + name, each.get("default"), "", "default")
 
 
 def option_told(row: Row) -> dict[str, Any]:
@@ -165,7 +175,7 @@ async def lately(agent: Agent, names: Iterable[str]) -> Spent:
     async with agent:
         try:
             store = store_of(agent)
-            export = store_method(store, "export")
+            export = store_with(store, ExportStore).export
         except SessionError:
             return Spent()
         page, _ = await store.sessions(limit=LATELY)

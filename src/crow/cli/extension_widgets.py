@@ -1,16 +1,16 @@
-"""Widgets of extensions on the screen: members that other faces never look at.
+"""Widgets of extensions on the screen: what `crow.ports.faces` has, and no other face.
 
-``terminal_status(session)`` is a text at the bottom, ``terminal_widget(session)`` lines above the
-editor, ``terminal_card(call, result)`` lines in the card of a call, ``terminal_keys`` functions by
-their keys. One that fails is named, and not asked again.
+One that fails is named, and not asked again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from crow.core.support.validation import implements, members_of
+from crow.ports.faces import CardProvider, KeyProvider, StatusProvider, WidgetProvider
 from crow.text import clean, one_line
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from crow.core.tools import Call, ToolResult
     from crow.terminal.tab import Tab
 
+P = TypeVar("P")
 LINES = 5
 """Lines of a widget."""
 
@@ -38,8 +39,9 @@ class ExtensionWidgets:
 
         chosen: dict[Pressed, Callable[[], object]] = {}
         for name, extension in self._agent.extensions_of(self._session).items():
-            keys = cast("Mapping[str, Any]", getattr(extension, "terminal_keys", {}))
-            for text, act in keys.items():
+            if not implements(extension, KeyProvider):
+                continue
+            for text, act in extension.terminal_keys.items():
                 try:
                     chosen[key_of(text)] = lambda act=act, name=name: self._press(name, act)
                 except ValueError as error:
@@ -60,25 +62,26 @@ class ExtensionWidgets:
 
     def status(self) -> list[str]:
         """Texts for the line at the bottom."""
-        return [one_line(str(said)) for said in self._said("terminal_status", self._session)]
+        said = self._said(StatusProvider, lambda it: it.terminal_status(self._session))
+        return [one_line(str(each)) for each in said]
 
     def widget(self) -> list[str]:
         """Lines above the editor."""
-        said = self._said("terminal_widget", self._session)
+        said = self._said(WidgetProvider, lambda it: it.terminal_widget(self._session))
         return [line for each in said for line in lines_of(each)[:LINES]]
 
     def card(self, call: Call, result: ToolResult) -> list[str] | None:
         """Lines for the card of a call; None where nobody has any."""
-        said = next(self._said("terminal_card", call, result), None)
+        said = next(self._said(CardProvider, lambda it: it.terminal_card(call, result)), None)
         return None if said is None else lines_of(said)
 
-    def _said(self, member: str, *given: object) -> Iterator[Any]:
+    def _said(self, protocol: type[P], ask: Callable[[P], Any]) -> Iterator[Any]:
+        [member] = members_of(protocol)
         for name, extension in self._agent.extensions_of(self._session).items():
-            ask = getattr(extension, member, None)
-            if ask is None or (name, member) in self._failed:
+            if (name, member) in self._failed or not implements(extension, protocol):
                 continue
             try:
-                said = ask(*given)
+                said = ask(extension)
             except Exception as error:  # noqa: BLE001 - see above
                 self._failed.add((name, member))
                 self._tell(name, member, error)

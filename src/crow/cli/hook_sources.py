@@ -7,13 +7,16 @@ from typing import Any
 
 from crow.core.agent import Agent
 from crow.core.hooks.hook import Hook
+from crow.core.support.validation import implements
+from crow.ports.extensions import HandlerProvider
 
 SETTINGS_HOOKS = "shell_hooks"
 
 
 def handlers_of(agent: Agent) -> list[Any]:
     """The handlers of settings files, in their order."""
-    return list(getattr(agent.extensions.get(SETTINGS_HOOKS), "entries", ()))
+    hooks = agent.extensions.get(SETTINGS_HOOKS)
+    return list(hooks.entries) if implements(hooks, HandlerProvider) else []
 
 
 def twin_of(agent: Agent, handler: Any) -> Any:

@@ -16,7 +16,9 @@ from crow.core.agent import Agent
 from crow.core.errors import CrowError
 from crow.core.events import Event, Notice
 from crow.core.ports.client import NullClient, Question
+from crow.core.support.validation import implementing
 from crow.entry_points import inside
+from crow.ports.extensions import ServerBringer
 from crow.project.trust import is_trusted
 
 if TYPE_CHECKING:
@@ -60,8 +62,8 @@ def hook_of(options: argparse.Namespace, out: Output) -> tuple[Agent, McpHook]:
     hook: Any = agent.extensions.get("mcp")
     if hook is None:
         raise CrowError("the extension mcp is switched off, or broken: crow ext list")
-    for each in agent.extensions.values():
-        hook.servers.update(getattr(each, "mcp_servers", None) or {})
+    for each in implementing(agent.extensions.values(), ServerBringer):
+        hook.servers.update(each.mcp_servers or {})
     return agent, hook
 
 

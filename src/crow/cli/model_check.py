@@ -9,11 +9,14 @@ from typing import Any
 
 from crow.cli.interrupt import run_async
 from crow.cli.output import Output
+from crow.core.cache import Closable
 from crow.core.errors import ModelError
 from crow.core.events import ThoughtDelta
 from crow.core.messages import Message, user
 from crow.core.ports.llm import LLM, Completion, Request
 from crow.core.support.frozen import frozen
+from crow.core.support.validation import implements
+from crow.ports.models import inputs_of, thought_levels_of, url_of
 from crow.text import one_line, shorten
 
 RED = (
@@ -63,7 +66,7 @@ async def tried(llm: LLM, out: Output, *, as_json: bool) -> int:
     """Say what works, line for line as it is known."""
     failed: set[str] = set()
     if not as_json:
-        where = getattr(llm, "base_url", "")
+        where = url_of(llm)
         out.line(one_line(f"{llm.model} at {where}" if where else llm.model))
     for trial in trials(llm):
         works, said = await one(llm, trial)
@@ -80,9 +83,8 @@ async def tried(llm: LLM, out: Output, *, as_json: bool) -> int:
     window = llm.context_window
     if window and not as_json:
         out.line(f"  {'window':9} {window:,} tokens")
-    close: Any = getattr(llm, "aclose", None)
-    if close is not None:
-        await close()
+    if implements(llm, Closable):
+        await llm.aclose()
     return 1 if failed & {"answer", "tools"} else 0
 
 
@@ -114,13 +116,13 @@ def trials(llm: LLM) -> Iterator[Trial]:
     yield Trial("answer", Request([user("Say hello in one word.")]), judge_answer)
     sums: list[Message] = [user("What is 19 + 23? Use the tool add.")]
     yield Trial("tools", Request(sums, [TOOL]), called)
-    if "image" in getattr(llm, "inputs", ()):
+    if "image" in (inputs_of(llm) or ()):
         looks: Any = [
             {"type": "text", "text": "Which colour is this? One word."},
             {"type": "image_url", "image_url": {"url": RED}},
         ]
         yield Trial("images", Request([user(looks)]), judge_answer)
-    levels: tuple[str, ...] = getattr(llm, "thought_levels", ())
+    levels = thought_levels_of(llm)
     if hardest := next((level for level in ("low", "high", *levels) if level in levels), ""):
         riddle = [user("How many r are in strawberry? Answer with the number.")]
         params = {"reasoning_effort": hardest}

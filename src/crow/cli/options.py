@@ -22,6 +22,8 @@ from crow.cli.claude_options import (
 )
 from crow.cli.output import Output
 from crow.cli.parser import UsageError, no_such
+from crow.core.support.validation import implementing
+from crow.ports.extensions import ModeProvider
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
@@ -204,8 +206,8 @@ def check_rules(options: argparse.Namespace, agent: Agent) -> None:
     if mode in OUTPUT_MODES:
         raise UsageError(f"--mode is the permission mode; {OUTPUT_MODES[mode]}")
     if mode:
-        used = agent.extensions.values()
-        known = {*agent.modes, *(it.id for each in used for it in getattr(each, "modes", ()))}
+        used = implementing(agent.extensions.values(), ModeProvider)
+        known = {*agent.modes, *(mode.id for each in used for mode in each.modes)}
         if mode not in known:
             raise UsageError(f"{no_such('mode', mode, known)} ({', '.join(sorted(known))})")
 

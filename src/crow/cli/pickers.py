@@ -7,17 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from crow.cli.line_client import counted
-from crow.cli.session_lookup import store_method
+from crow.cli.session_lookup import store_with
 from crow.cli.sessions import age
 from crow.core.messages import CONTEXT_OPEN
+from crow.ports.stores import OverviewStore, SessionOverview, SessionPoint
 from crow.project.home import from_home
 from crow.terminal.picker import Picker, Row, pick
 from crow.terminal.roster import MARKS, about
 
 if TYPE_CHECKING:
     from crow.core.store import Store
-    from crow.extensions.persistence.overview import Overview
-    from crow.extensions.persistence.points import Point
     from crow.terminal.tab import Tab
 
 MOST = 100
@@ -27,13 +26,13 @@ MIDDLE = " · "
 
 async def choose_session(store: Store, cwd: str, tab: Tab) -> str | None:
     """The id of the session that the person chooses; None where they choose none."""
-    look = store_method(store, "overview")
+    look = store_with(store, OverviewStore).overview
     here = {each.transcript.session_id: "open here" for each in tab.window.tabs}
     here[tab.transcript.session_id] = "you are in it"
 
     async def rows(text: str, wants_all: bool) -> Sequence[Row]:
-        found: list[Overview] = await look(text, cwd=None if wants_all else cwd, limit=MOST)
-        found.sort(key=lambda each: each.session.cwd != cwd)
+        told = await look(text, cwd=None if wants_all else cwd, limit=MOST)
+        found = sorted(told, key=lambda each: each.session.cwd != cwd)
         return [session_row(each, cwd, here) for each in found if each.turns]
 
     told = "Sessions of this directory, the last used first"
@@ -41,7 +40,7 @@ async def choose_session(store: Store, cwd: str, tab: Tab) -> str | None:
     return await choose(tab, told, rows, more=more)
 
 
-def session_row(each: Overview, cwd: str, here: Mapping[str, str]) -> Row:
+def session_row(each: SessionOverview, cwd: str, here: Mapping[str, str]) -> Row:
     """A session in the list; ``here`` says of those of this window how they are open."""
     info = each.session
     used = each.used_by and info.id not in here
@@ -61,7 +60,7 @@ def session_row(each: Overview, cwd: str, here: Mapping[str, str]) -> Row:
     return Row(info.id, title, MIDDLE.join(filter(None, parts)), in_use if used else "")
 
 
-def branch_in(state: dict[str, str]) -> str:
+def branch_in(state: Mapping[str, str]) -> str:
     """The branch that the model of a session was told of last; empty where it is not known."""
     try:
         told: Any = json.loads(state.get("system_prompt", "{}"))
@@ -92,7 +91,7 @@ def tab_row(number: int, tab: Tab) -> Row:
     return Row(tab, f"{number}{MARKS[tab.state]} {tab.name}", MIDDLE.join(parts))
 
 
-async def choose_point(points: Sequence[Point], head: str, tab: Tab) -> Point | None:
+async def choose_point(points: Sequence[SessionPoint], head: str, tab: Tab) -> SessionPoint | None:
     """The point of a conversation that the person chooses; None where they choose none.
 
     The last one of the session that they are in is highlighted at first.
@@ -108,7 +107,7 @@ async def choose_point(points: Sequence[Point], head: str, tab: Tab) -> Point | 
     return await choose(tab, head, rows, at=at)
 
 
-def point_row(point: Point) -> Row:
+def point_row(point: SessionPoint) -> Row:
     """A point in the list: one line, to the right by as many steps as forks lead there."""
     mark = "> " if point.kind == "prompt" else "  "
     text = point.text.partition(CONTEXT_OPEN)[0].strip() or "(no words)"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from crow.cli.parser import UsageError
+from crow.core.support.validation import first_implementing, implementing
 from crow.keys import FIRST_PROMPT
+from crow.ports.extensions import CommandChecker
 
 if TYPE_CHECKING:
     from crow.cli.output import Output
@@ -39,17 +41,18 @@ async def run_to_end(agent: Agent, session: Session, prompt: Content, out: Outpu
 
 def refuse_unknown(agent: Agent, session: Session, prompt: str) -> None:
     """Raise for a command that does not exist; those of servers may still come."""
-    for extension in agent.extensions_of(session).values():
-        refuses = getattr(extension, "no_such_command", None)
-        told = refuses(prompt, agent.commands_of(session)) if refuses else ""
+    for extension in implementing(agent.extensions_of(session).values(), CommandChecker):
+        told = extension.no_such_command(prompt, agent.commands_of(session))
         if told and not prompt.startswith("/mcp__"):
             raise UsageError(told)
 
 
 async def settle(agent: Agent, session: Session, out: Output) -> None:
     """Let hooks in the background end, which are ended with the session, and what they wake."""
+    from crow.ports.faces import BackgroundWorker
+
     used = agent.extensions_of(session).values()
-    hooks: Any = next((each for each in used if hasattr(each, "settle")), None)
+    hooks = first_implementing(used, BackgroundWorker)
     if hooks is None:
         return
     settling = asyncio.ensure_future(hooks.settle(session))

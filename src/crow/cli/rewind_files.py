@@ -1,7 +1,6 @@
 """The rewind of files to before a prompt, as a terminal asks it of the extension that keeps them.
 
-It is any extension with ``plan_rewind(session, since)``, ``carry_out_rewind(session, plan,
-overwrite=)`` and ``rewinds(session)``.
+It is any `crow.ports.FileKeeper`.
 """
 
 from __future__ import annotations
@@ -10,6 +9,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from crow.core.ports.client import Question
+from crow.core.support.validation import first_implementing, implements
+from crow.ports.extensions import FileKeeper, RewindOutcome, RewindPlan, RewindStep
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
@@ -35,30 +36,30 @@ class Asking(Protocol):
         ...
 
 
-def keeper_of(agent: Agent, session: Session | None = None) -> Any:
+def keeper_of(agent: Agent, session: Session | None = None) -> FileKeeper | None:
     """The extension that keeps files; None where none does."""
     used = agent.extensions if session is None else agent.extensions_of(session)
-    return next((each for each in used.values() if hasattr(each, "plan_rewind")), None)
+    return first_implementing(used.values(), FileKeeper)
 
 
 def is_keepers(command: SlashCommand) -> bool:
     """True for the command by which such an extension asks clients that have no list."""
-    return hasattr(getattr(command.run, "__self__", None), "plan_rewind")
+    return implements(getattr(command.run, "__self__", None), FileKeeper)
 
 
-def plan_lines(plan: Any, cwd: str) -> list[str]:
+def plan_lines(plan: RewindPlan, cwd: str) -> list[str]:
     """What would change, a path a line."""
-    lines: list[str] = plan.lines(cwd)
+    lines = plan.lines(cwd)
     more = len(lines) - MOST
     return [*lines[:MOST], *([f"… and {more} more"] if more > 0 else [])]
 
 
-def count_of(steps: Iterable[Any]) -> int:
+def count_of(steps: Iterable[RewindStep]) -> int:
     """How many of them are files, as the plan shows them."""
-    return sum(not getattr(step, "is_folder", False) for step in steps)
+    return sum(not step.is_folder for step in steps)
 
 
-def outcome_line(outcome: Any) -> str:
+def outcome_line(outcome: RewindOutcome) -> str:
     """What came of it, in a line."""
     count = count_of(outcome.done)
     text = f"{count} {'file was' if count == 1 else 'files were'} brought back"
@@ -69,12 +70,12 @@ def outcome_line(outcome: Any) -> str:
 class RewindDialog:
     """One way back: what the person wants of it. ``talks`` is for the conversation."""
 
-    def __init__(self, keeper: Any, session: Session, face: Asking) -> None:
+    def __init__(self, keeper: FileKeeper | None, session: Session, face: Asking) -> None:
         self.talks = True
         self._keeper = keeper
         self._session = session
         self._face = face
-        self._plan: Any = None
+        self._plan: RewindPlan | None = None
         self._overwrite = False
 
     async def choose(self, since: float) -> bool:
@@ -103,7 +104,7 @@ class RewindDialog:
         await self._ask(plan, "The files as before the last rewind?", [UNDO, NOTHING])
         return await self.bring_back()
 
-    async def _ask(self, plan: Any, text: str, offered: list[str]) -> str:
+    async def _ask(self, plan: RewindPlan, text: str, offered: list[str]) -> str:
         """Show a plan, and ask; it is carried out where the answer is not about talk alone."""
         detail = "\n".join(plan_lines(plan, self._session.cwd))
         question = Question(text, "select", tuple(offered), NOTHING, detail=detail)
@@ -114,7 +115,7 @@ class RewindDialog:
 
     async def bring_back(self) -> str:
         """Bring the files back that were chosen; what came of it, in words."""
-        if self._plan is None:
+        if self._plan is None or self._keeper is None:
             return UNTOUCHED
         session, plan = self._session, self._plan
         outcome = await self._keeper.carry_out_rewind(session, plan, overwrite=self._overwrite)

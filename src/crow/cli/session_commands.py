@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from crow.cli.rewind_files import BACK, UNTOUCHED, RewindDialog, is_keepers, keeper_of
-from crow.cli.session_lookup import store_method, store_of, whole_id
+from crow.cli.session_lookup import store_of, store_with, whole_id
 from crow.core.catalog import Command
 from crow.core.errors import CrowError
 from crow.core.ports.client import Question
 from crow.core.support.frozen import frozen
+from crow.ports.stores import ForkStore, SessionPoint, TitleStore, TreeStore
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
     from crow.core.hooks.contexts import CommandContext
     from crow.core.session import Session
-    from crow.extensions.persistence.points import Point
     from crow.terminal.tab import Tab
 
 Showing: TypeAlias = "Callable[[Session, bool], Awaitable[None]]"
@@ -95,7 +95,7 @@ class SessionCommands:
             self.face.tell(f"/rename TITLE; {called}")
             return
         if self.agent.store is not None:
-            await store_method(self.agent.store, "rename")(self.session.id, title)
+            await store_with(self.agent.store, TitleStore).rename(self.session.id, title)
         self.session.title = title
         self.face.tell(f"this session is called {title!r}")
 
@@ -169,7 +169,7 @@ class ScreenCommands(SessionCommands):
         from crow.cli.pickers import choose_point
 
         store, here = store_of(self.agent), self.session.id
-        points = await store_method(store, "tree")(here)
+        points = await store_with(store, TreeStore).tree(here)
         if not points:
             self.face.tell("nothing was said yet")
             return
@@ -190,7 +190,7 @@ class ScreenCommands(SessionCommands):
         if word == BACK:
             self.face.tell(await going.undo())
             return
-        points = await store_method(store_of(self.agent), "tree")(self.session.id)
+        points = await store_with(store_of(self.agent), TreeStore).tree(self.session.id)
         prompts = [each for each in points if each.is_here and each.kind == "prompt"]
         if not prompts:
             self.face.tell("there is no earlier prompt")
@@ -204,7 +204,9 @@ class ScreenCommands(SessionCommands):
             else:
                 self.face.tell(said)
 
-    async def _prompt(self, prompts: Sequence[Point], word: str, head: str) -> Point | None:
+    async def _prompt(
+        self, prompts: Sequence[SessionPoint], word: str, head: str
+    ) -> SessionPoint | None:
         """The prompt of a number, else one that is chosen."""
         from crow.cli.pickers import choose_point
 
@@ -218,7 +220,7 @@ class ScreenCommands(SessionCommands):
     async def _fork(self, origin: str, point: Any, files: str = UNTOUCHED) -> None:
         """Talk to a copy that ends at a point; what was asked there stands in the editor."""
         before = self.session.id
-        copied = await store_method(store_of(self.agent), "fork")(origin, before=point.before)
+        copied = await store_with(store_of(self.agent), ForkStore).fork(origin, before=point.before)
         is_prompt = point.kind == "prompt"
         tells = not is_prompt or not point.is_here
         await self.go(copied, "fork", tells=tells)

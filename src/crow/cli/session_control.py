@@ -9,13 +9,15 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from crow.cli.ask import LEAVING
 from crow.core.errors import ModelError
 from crow.core.events import ToolEnded, ToolPending, ToolProgress, ToolStarted
 from crow.core.messages import context_block, user
+from crow.core.support.validation import implementing, implements
 from crow.core.tools import Call, ToolResult
+from crow.ports.faces import CompletingCommand, MentionProvider
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
@@ -109,9 +111,8 @@ class SessionControl:
     @property
     def listed(self) -> Sequence[str]:
         """What can stand behind ``@``: files, and what extensions say (``mentions(session)``)."""
-        extensions = self.agent.extensions_of(self.session).values()
-        told = [getattr(each, "mentions", None) for each in extensions]
-        more = [each(self.session) for each in told if each is not None]
+        used = implementing(self.agent.extensions_of(self.session).values(), MentionProvider)
+        more = [each.mentions(self.session) for each in used]
         return [*self._listed, *chain.from_iterable(more)]
 
     async def list_files(self) -> None:
@@ -165,8 +166,8 @@ def offered(command: SlashCommand, session: Session) -> Offered:
     """A command as the terminal offers it."""
     from crow.terminal.conversation import Offered
 
-    complete: Any = getattr(command, "complete", None)
-    asked = None if complete is None else partial(complete, session)
+    completes = implements(command, CompletingCommand)
+    asked = partial(command.complete, session) if completes and command.complete else None
     return Offered(command.name, command.description, command.hint, asked)
 
 

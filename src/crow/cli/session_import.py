@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 from crow.cli.options import directory
 from crow.cli.output import Output
 from crow.cli.parser import UsageError
-from crow.cli.session_lookup import store_method
+from crow.cli.session_lookup import store_with
 from crow.core.errors import SessionError
+from crow.ports.stores import ExportStore, ImportStore
 from crow.text import columns, one_line, shorten
 from crow.transcripts import Transcript, UnknownTranscriptError, read
 from crow.transcripts.discovery import Found, conversations, files, named
@@ -114,7 +115,7 @@ async def _kept(
     store: Store, text: str, word: str, paths: Sequence[tuple[str, str]], cwd: str
 ) -> tuple[Object, list[Object]]:
     """The session that a text was stored as, in ``cwd`` where that is given, and its rows."""
-    add = store_method(store, "add")
+    add = store_with(store, ImportStore).add
     try:
         made = read(text)
     except UnknownTranscriptError as error:
@@ -138,7 +139,7 @@ async def _kept(
 
 async def _is_there(store: Store, session_id: str) -> bool:
     try:
-        await store_method(store, "export")(session_id)
+        await store_with(store, ExportStore).export(session_id)
     except SessionError:
         return False
     return True

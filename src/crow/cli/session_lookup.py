@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from crow.core.errors import SessionError
+from crow.core.support.validation import implements, members_of
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
     from crow.core.store import SessionInfo, Store
 
+P = TypeVar("P")
 WHOLE = 32
 
 
@@ -21,12 +23,11 @@ def store_of(agent: Agent) -> Store:
     return agent.store
 
 
-def store_method(store: Store, what: str) -> Any:
-    """What not every store can do. Raises `SessionError` where this one cannot."""
-    method = getattr(store, what, None)
-    if method is None:
-        raise SessionError(f"this store cannot {what} sessions")
-    return method
+def store_with(store: Store, protocol: type[P]) -> P:
+    """A store that can do what not every one can. Raises `SessionError` where it cannot."""
+    if not implements(store, protocol):
+        raise SessionError(f"this store cannot {members_of(protocol)[0]} sessions")
+    return store
 
 
 async def ids(store: Store, start: str) -> list[str]:

@@ -11,6 +11,8 @@ from crow.cli.options import directory
 from crow.cli.parser import Parser, UsageError
 from crow.core.errors import HookError, SessionError
 from crow.core.events import Notice
+from crow.core.support.validation import first_implementing
+from crow.ports.extensions import WorktreeProvider
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
@@ -85,11 +87,11 @@ async def session_of(
 async def enter_worktree(agent: Agent, session: Session, name: str) -> None:
     """Let a session work in a working tree. Raises `SessionError` where there can be none."""
     used = agent.extensions_of(session).values()
-    maker: Any = next((each for each in used if hasattr(each, "enter_worktree")), None)
+    maker = first_implementing(used, WorktreeProvider)
     if maker is None:
         raise SessionError("nobody makes worktrees: the extension worktrees is not in use")
     try:
-        told: str = await maker.enter_worktree(agent, session, name)
+        told = await maker.enter_worktree(agent, session, name)
     except HookError as error:
         raise SessionError(str(error)) from error
     await session.client.update(session.id, Notice(told))
@@ -105,14 +107,15 @@ async def _opened(
         named = {"id": options.session_id, "mode": options.mode}
         given: dict[str, Any] = {name: value for name, value in named.items() if value}
         return await agent.new_session(cwd, client=client, directories=beside, **given)
-    from crow.cli.session_lookup import store_method, store_of
+    from crow.cli.session_lookup import store_of, store_with
+    from crow.ports.stores import ForkStore
 
     store = store_of(agent)
     known, program = await (
         find_session(store, options.resume) if options.resume else latest(store, cwd)
     )
     if options.fork_session:
-        known = await store_method(store, "fork")(known)
+        known = await store_with(store, ForkStore).fork(known)
     more = {"directories": beside} if beside else {}
     session = await agent.load_session(known, client=client, source="resume", **more)
     session.mode = options.mode or session.mode

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -29,19 +28,28 @@ from crow.cli.line_client import LineClient, counted
 from crow.cli.options import agent_of, declare_place, directory, settings_of
 from crow.cli.output import Output, Style
 from crow.cli.parser import Parser, UsageError, no_such
-from crow.cli.session_lookup import store_method, store_of, whole_id
+from crow.cli.session_lookup import store_of, store_with, whole_id
 from crow.core.errors import SessionError
 from crow.core.events import UserMessage
 from crow.core.messages import text_of
 from crow.core.secrets import scrubbed
-from crow.core.store import ReplayStore, SegmentStore
+from crow.core.support.validation import first_implementing, implements, members_of
+from crow.ports.faces import OpenSession, PresenceProvider
+from crow.ports.stores import (
+    ArchiveStore,
+    ExportStore,
+    ForkStore,
+    ReplayStore,
+    SearchStore,
+    SegmentStore,
+    TitleStore,
+)
 from crow.project.home import from_home
 from crow.text import columns, one_line, shorten
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
     from crow.core.store import SessionInfo, Store
-    from crow.extensions.presence import Present
 
 TAKES = {
     "list": "",
@@ -154,13 +162,15 @@ async def listing(store: Store, options: argparse.Namespace, out: Output) -> Non
 
 def list_present(agent: Agent, options: argparse.Namespace, out: Output) -> None:
     """List what is open now: what waits for the user comes first."""
-    who: Any = next((x for x in agent.extensions.values() if hasattr(x, "present")), None)
+    who = first_implementing(agent.extensions.values(), PresenceProvider)
     if who is None:
         raise SessionError("nobody knows what is open: the extension presence is not in use")
-    found: Sequence[Present] = who.present()
+    found = who.present()
     for each in found:
         if options.json:
-            out.verbatim(json.dumps({name: getattr(each, name) for name in each.__match_args__}))
+            out.verbatim(
+                json.dumps({name: getattr(each, name) for name in members_of(OpenSession)})
+            )
             continue
         word, colour = WORDS[each.state]
         since = age(datetime.fromtimestamp(each.since, UTC).isoformat())
@@ -223,7 +233,7 @@ def age(updated: str) -> str:
 async def show(store: Store, options: argparse.Namespace, out: Output) -> None:
     """Print what was said and done in a session."""
     session_id = await whole_id(store, options.words[0])
-    if options.json or not isinstance(store, ReplayStore):
+    if options.json or not implements(store, ReplayStore):
         await show_messages(store, session_id, out)
         return
     info = await find(store, session_id)
@@ -255,7 +265,7 @@ async def find(store: Store, session_id: str) -> SessionInfo:
 
 async def show_messages(store: Store, session_id: str, out: Output) -> None:
     """Print the messages as the model sees them, one JSON object a line."""
-    if isinstance(store, SegmentStore):
+    if implements(store, SegmentStore):
         messages = (await store.segments(session_id))[-1]
     else:
         messages = (await store.load(session_id)).messages
@@ -267,7 +277,7 @@ async def search(store: Store, options: argparse.Namespace, out: Output) -> None
     """List the sessions in which a text was said or is the title, the best first."""
     wanted = " ".join(options.words)
     cwd = None if options.all else str(directory(options))
-    found = await store_method(store, "search")(wanted, cwd=cwd, limit=options.limit)
+    found = await store_with(store, SearchStore).search(wanted, cwd=cwd, limit=options.limit)
     write_infos([each.session for each in found], options, out)
     if not found and not options.json:
         out.line(f"no session holds {wanted!r}{'' if options.all else '; --all looks everywhere'}")
@@ -275,7 +285,7 @@ async def search(store: Store, options: argparse.Namespace, out: Output) -> None
 
 async def rename(store: Store, options: argparse.Namespace, out: Output) -> None:
     """Give a session another title."""
-    name = store_method(store, "rename")
+    name = store_with(store, TitleStore).rename
     session_id = await whole_id(store, options.words[0])
     title = " ".join(options.words[1:])
     await name(session_id, title)
@@ -284,7 +294,7 @@ async def rename(store: Store, options: argparse.Namespace, out: Output) -> None
 
 async def fork(store: Store, options: argparse.Namespace, out: Output) -> None:
     """Copy a session, which may be in use."""
-    copy = store_method(store, "fork")
+    copy = store_with(store, ForkStore).fork
     session_id = await whole_id(store, options.words[0])
     new_id = await copy(session_id)
     out.line(f"session {new_id[:SHORT]} is a copy of {session_id[:SHORT]}")
@@ -292,7 +302,7 @@ async def fork(store: Store, options: argparse.Namespace, out: Output) -> None:
 
 async def export(agent: Agent, store: Store, options: argparse.Namespace, out: Output) -> None:
     """Print all that is stored of a session, without the secrets that Crow knows."""
-    lines = store_method(store, "export")
+    lines = store_with(store, ExportStore).export
     stored_lines: str = await lines(await whole_id(store, options.words[0]))
     text: str = scrubbed(stored_lines.rstrip("\n"), agent.secrets)
     if options.format == "lines":
@@ -315,7 +325,7 @@ async def bring_in(store: Store, options: argparse.Namespace, out: Output) -> No
 
 async def archive(store: Store, options: argparse.Namespace, out: Output) -> None:
     """Put sessions away, or take them back."""
-    put_away, archived = store_method(store, "archive"), options.action == "archive"
+    put_away, archived = store_with(store, ArchiveStore).archive, options.action == "archive"
     for start in options.words:
         session_id = await whole_id(store, start)
         await put_away(session_id, archived=archived)

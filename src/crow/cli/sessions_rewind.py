@@ -10,11 +10,12 @@ from crow.cli.ask import Asker
 from crow.cli.output import Output
 from crow.cli.parser import UsageError
 from crow.cli.rewind_files import BACK, NOBODY, count_of, keeper_of, outcome_line, plan_lines
-from crow.cli.session_lookup import store_method, whole_id
+from crow.cli.session_lookup import store_with, whole_id
 from crow.cli.stdin import somebody_is_there
 from crow.core.errors import SessionError
 from crow.core.messages import CONTEXT_OPEN
 from crow.core.ports.client import Question
+from crow.ports.stores import ExportStore, ForkStore, TreeStore
 from crow.text import one_line, shorten
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ async def rewind(agent: Agent, store: Store, options: argparse.Namespace, out: O
     if keeper is None:
         raise SessionError(NOBODY)
     session_id = await whole_id(store, options.words[0])
-    points = await store_method(store, "tree")(session_id)
+    points = await store_with(store, TreeStore).tree(session_id)
     prompts = [each for each in points if each.is_here and each.kind == "prompt"]
     session = await _looked_at(store, session_id)
     if len(options.words) == 1:
@@ -49,7 +50,7 @@ async def rewind(agent: Agent, store: Store, options: argparse.Namespace, out: O
         out.line(outcome_line(outcome))
         out.line(f"crow sessions rewind {session_id[:8]} {BACK} undoes that", "dim")
     if point is not None:
-        copied = await store_method(store, "fork")(session_id, before=point.before)
+        copied = await store_with(store, ForkStore).fork(session_id, before=point.before)
         out.line(f"session {copied[:8]} ends before that prompt: crow --resume {copied[:8]}")
     return 0
 
@@ -58,7 +59,7 @@ async def _looked_at(store: Store, session_id: str) -> Session:
     """A session as it is stored, without being opened: another process may have it."""
     from crow.core.session import Session
 
-    text = await store_method(store, "export")(session_id)
+    text = await store_with(store, ExportStore).export(session_id)
     head = json.loads(text.partition("\n")[0])
     return Session(id=session_id, cwd=head["cwd"], state=head["state"])
 

@@ -25,6 +25,7 @@ from crow.core.prompt import answered, queued, run_prompt
 from crow.core.scope import Scope
 from crow.core.session import Session
 from crow.core.support.tasks import nobodys
+from crow.core.support.validation import implements, refuse_no_lists
 from crow.core.tool_call import call_tools
 from crow.core.tools import Call, ToolResult
 from crow.core.turn import next_request
@@ -61,6 +62,12 @@ class Agent(Host):
         entry_points: bool | Mapping[str, Mapping[str, Any]] = False,
         parent: Agent | None = None,
     ) -> None:
+        if parent is None:
+            refuse_no_lists(hooks=hooks, tools=() if tools is None else tools)
+        if isinstance(llm, type):
+            raise TypeError(
+                f"{llm.__name__} is a class: give one that is made, {llm.__name__}(...)"
+            )
         self._llm = llm
         self._key_user: tuple[Any, KeyUser | None] = None, None
         self._model = model
@@ -107,7 +114,7 @@ class Agent(Host):
 
         values = {*values_of(self.withheld), *self.known_secrets}
         if self._key_user[0] is not self._llm:  # what it is takes its time to find out
-            self._key_user = self._llm, self._llm if isinstance(self._llm, KeyUser) else None
+            self._key_user = self._llm, self._llm if implements(self._llm, KeyUser) else None
         if (user := self._key_user[1]) is not None:
             values |= {*user.secrets}
         return longest_first(values | {*self.parent.secrets} if self.parent else values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
     from crow.core.host import Session
@@ -17,6 +17,18 @@ class Caching(Protocol):
 
     @property
     def cache(self) -> dict[str, Any]: ...
+
+
+@runtime_checkable
+class Closable(Protocol):
+    """Something that holds what has to be let go, such as connections or commands.
+
+    What is kept in a session's ``cache`` and is one is closed with the session.
+    """
+
+    async def aclose(self) -> None:
+        """Let go of it."""
+        ...
 
 
 class Key(str, Generic[V]):

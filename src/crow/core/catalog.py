@@ -15,7 +15,8 @@ from collections.abc import (
 )
 from typing import TYPE_CHECKING, Any, Generic, TypeGuard, TypeVar, cast
 
-from crow.core.errors import ExtensionError, with_place
+from crow.core.errors import ExtensionError, raised_at, with_place
+from crow.core.extensions import place_in_source
 from crow.core.hooks.hook import Owner
 from crow.core.messages import ToolSpec
 from crow.core.ports.tool import Tool
@@ -211,5 +212,6 @@ class PromptSection:
                 return text
             raise TypeError(f"it must be text, not {text!r:.60}")
         except Exception as error:
-            told = f"the prompt section {self.name} failed: {with_place(error)}"
+            place = "" if raised_at(error) else place_in_source(self.text)
+            told = f"the prompt section {self.name} failed: {with_place(error)}{place}"
             raise ExtensionError(told) from error

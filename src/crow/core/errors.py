@@ -7,6 +7,14 @@ import sys
 import traceback
 from collections.abc import Iterable
 from os.path import dirname
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    ModelErrorKind: TypeAlias = Literal[
+        "rate_limit", "overloaded", "authentication", "billing", "model_not_found",
+        "context_length", "invalid_request", "server", "network", "timeout", "protocol",
+        "unconfigured", "unknown",
+    ]  # fmt: skip
 
 NOT_THEIRS = (dirname(dirname(__file__)), dirname(traceback.__file__))  # noqa: PTH120
 """Where Crow's code lies, and Python's library."""
@@ -40,12 +48,12 @@ class ModelError(CrowError):
         self,
         message: str,
         *,
-        kind: str = "unknown",
+        kind: ModelErrorKind | str = "unknown",
         status: int | None = None,
         retry_after: float | None = None,
     ) -> None:
         super().__init__(message)
-        self.kind = kind
+        self.kind: ModelErrorKind | str = kind
         self.status = status
         self.retry_after = retry_after
 

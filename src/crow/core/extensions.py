@@ -5,20 +5,51 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, TypeVar
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from crow.core.errors import ExtensionError, nearest, with_place
+from crow.core.errors import ExtensionError, nearest, raised_at, with_place
 from crow.core.support.frozen import frozen
 from crow.core.support.parameters import VAR_KEYWORD, VARIADIC, parameters
+from crow.core.support.validation import implements
 
 logger = logging.getLogger("crow.extensions")
 
 ENTER_TIMEOUT = 30.0
 LEAVE_TIMEOUT = 5.0
+LAZY = (CoroutineType, AsyncGeneratorType, GeneratorType)
+NO_LIFESPAN = "lifespan must be an async def with one yield between its beginning and its end"
 
 T = TypeVar("T")
+
+
+@runtime_checkable
+class AgentExtension(Protocol):
+    """An extension that hangs itself on an agent."""
+
+    def init_agent(self, agent: Any) -> object:
+        """Add to the agent what the extension brings: tools, commands, hooks."""
+        ...
+
+
+@runtime_checkable
+class SessionExtension(Protocol):
+    """An extension that hangs itself on a session."""
+
+    def init_session(self, session: Any) -> object:
+        """Add to the session what the extension brings."""
+        ...
+
+
+@runtime_checkable
+class LifespanExtension(Protocol):
+    """An extension that holds something open, from before the first prompt to the end."""
+
+    def lifespan(self, host: Any) -> AsyncIterator[Any] | AbstractAsyncContextManager[Any]:
+        """Open it, ``yield`` once, close it; ``host`` is the agent, or the session."""
+        ...
 
 
 @frozen
@@ -70,24 +101,37 @@ def make(cls: type[T], name: str, options: Mapping[str, Any]) -> T:
         raise
 
 
+def place_in_source(made: Any) -> str:
+    """File and line of a class or a function, in brackets; empty where nobody knows them."""
+    try:
+        return f" ({inspect.getsourcefile(made)}:{inspect.getsourcelines(made)[1]})"
+    except (OSError, TypeError):
+        return ""
+
+
 def initialiser(thing: Any, *, on_session: bool) -> Callable[[Any], object] | None:
     """What an extension hangs itself by; refuses one that can do so on agents alone."""
     named = {thing.__name__: thing} if inspect.isfunction(thing) else {}
-    on_agent = named.get("init_agent") or getattr(thing, "init_agent", None)
+    own = thing.init_agent if implements(thing, AgentExtension) else None
+    on_agent = named.get("init_agent", own)
     if not on_session:
         return on_agent
-    initialise = named.get("init_session") or getattr(thing, "init_session", None)
+    own = thing.init_session if implements(thing, SessionExtension) else None
+    initialise = named.get("init_session", own)
     if initialise is None and on_agent is not None:
         raise ExtensionError(f"{thing!r} hangs on agents alone: it has no init_session")
     return initialise
 
 
-def _place(cls: type[Any]) -> str:
-    """File and line of a class, in brackets; empty where nobody knows them."""
-    try:
-        return f" ({inspect.getsourcefile(cls)}:{inspect.getsourcelines(cls)[1]})"
-    except (OSError, TypeError):
-        return ""
+def refuse_lazy(initialise: Callable[[Any], object], made: object) -> None:
+    """Raise `ExtensionError` where calling it has done nothing yet, as an ``async def`` has not."""
+    if isinstance(made, LAZY):
+        if isinstance(made, CoroutineType):
+            made.close()
+        raise ExtensionError(
+            f"{initialise.__qualname__} is not run by a call: make it a plain def, without yield, "
+            f"and await in lifespan{place_in_source(initialise)}"
+        )
 
 
 def _refuse_unfit(cls: type[Any], name: str, options: Mapping[str, Any]) -> None:
@@ -104,7 +148,10 @@ def _refuse_unfit(cls: type[Any], name: str, options: Mapping[str, Any]) -> None
     for each in given:
         if each.required and each.name in names - options.keys():
             told = f"the extension {name} needs the option {each.name!r} of {cls.__name__}"
-            raise MissingOption(f"{told}{_place(cls)}")
+            described = getattr(cls, "options", None)
+            if inspect.isclass(described):
+                told += f", which is made with the fields of {described.__name__}, each by name"
+            raise MissingOption(f"{told}{place_in_source(cls)}")
 
 
 class Lifespan:
@@ -174,12 +221,15 @@ class Lifespan:
                 told = with_place(error)
                 logger.warning("the extension %s failed to stop: %s", self.name, told)
             else:
-                text = f"the extension {self.name} failed to start: {with_place(error)}"
+                place = "" if raised_at(error) else place_in_source(self._make)
+                text = f"the extension {self.name} failed to start: {with_place(error)}{place}"
                 ready.set_exception(ExtensionError(text))
 
     def _context(self) -> AbstractAsyncContextManager[Any]:
         if inspect.isasyncgenfunction(self._make):
             return asynccontextmanager(self._make)(self._host)
+        if inspect.iscoroutinefunction(self._make) or inspect.isgeneratorfunction(self._make):
+            raise TypeError(NO_LIFESPAN)
         return self._make(self._host)
 
 
@@ -193,9 +243,8 @@ class Lifespans:
 
     def hold(self, name: str, thing: object, host: object) -> None:
         """Take up the lifespan of an extension that has one; it is not entered yet."""
-        lifespan = getattr(thing, "lifespan", None)
-        if lifespan is not None:
-            self._held[name] = Lifespan(name, lifespan, host)
+        if implements(thing, LifespanExtension):
+            self._held[name] = Lifespan(name, thing.lifespan, host)
 
     def drop(self, name: str) -> None:
         """Hold what an extension has no longer; what was entered is left later."""

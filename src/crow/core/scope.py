@@ -19,9 +19,16 @@ from crow.core.catalog import (
     spec_of,
     tools_in,
 )
-from crow.core.errors import CrowError, ExtensionError, HookError, hint_of, nearest
-from crow.core.extensions import Lifespans, initialiser, make
-from crow.core.hooks.discovery import MARK, name_of, unknown_event
+from crow.core.errors import CrowError, ExtensionError, HookError, nearest, with_place
+from crow.core.extensions import (
+    AgentExtension,
+    LifespanExtension,
+    Lifespans,
+    initialiser,
+    make,
+    refuse_lazy,
+)
+from crow.core.hooks.discovery import MARK, misnamed, name_of, unknown_event
 from crow.core.hooks.hook import NUMBERS, Owner
 from crow.core.hooks.hook_point import replaced
 from crow.core.hooks.registry import HookRegistry
@@ -30,6 +37,7 @@ from crow.core.ports.tool import SlashCommand, Tool
 from crow.core.session import Session
 from crow.core.support.frozen import KeptList
 from crow.core.support.turnstile import Turnstile
+from crow.core.support.validation import implements
 
 USED = attrgetter("used")
 
@@ -184,7 +192,7 @@ class Scope:
             raise
         except (Exception, SystemExit) as error:
             self._discard(owner)
-            told = f"the extension {owner.name} failed: {error!r}{hint_of(error)}"
+            told = f"the extension {owner.name} failed: {with_place(error)}"
             raise ExtensionError(told) from error
         finally:
             hooks.owner = outer
@@ -223,7 +231,9 @@ class Scope:
         made = [bound_to(each) for each, owner in owned if owner is None]
         found = {id(each): each for each in (*self.extensions.values(), *hung, *made)}
         return [
-            each for at, each in found.items() if at not in known and hasattr(each, "init_agent")
+            each
+            for at, each in found.items()
+            if at not in known and implements(each, AgentExtension)
         ]
 
     def _admit(self, owners: Iterable[Owner]) -> None:
@@ -272,8 +282,7 @@ class Scope:
                 self.extensions[owner.name] = thing  # which says that the name is taken
         if owner.moved:
             self.extensions.settle(self.hooks.owners)
-        if hasattr(thing, "lifespan"):
-            self._lifespans.hold(owner.name, thing, self.session or self.agent)
+        self._lifespans.hold(owner.name, thing, self.session or self.agent)
 
     def _hang_object(self, thing: Any, owner: Owner) -> None:
         initialise = initialiser(thing, on_session=self.session is not None)
@@ -286,15 +295,15 @@ class Scope:
         if initialise is not None:
             before = self.agent.store
             try:
-                initialise(self.session or self.agent)
+                refuse_lazy(initialise, initialise(self.session or self.agent))
             finally:
                 owner.store = None if self.agent.store is before else self.agent.store
         hooks = self.hooks.add(thing, owner)
-        if not (hooks or tools or initialise is not None or hasattr(thing, "lifespan")):
+        if not (hooks or tools or initialise is not None or implements(thing, LifespanExtension)):
             host = "agent" if self.session is None else "session"
             raise ExtensionError(
                 f"{thing!r} hangs nothing on the {host}: it has no init_{host}, no lifespan, and "
-                "no method that is named like an event"
+                f"no method that is named like an event{misnamed([thing], self.hooks.names)}"
             )
 
     def _hang_function(self, function: Callable[..., Any], owner: Owner) -> None:

@@ -6,9 +6,9 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
-from crow.core.cache import ENDING
+from crow.core.cache import ENDING, Closable
 from crow.core.errors import ModelError, SessionError
 from crow.core.events import ConfigChanged
 from crow.core.hooks.call_stack import is_own
@@ -18,6 +18,7 @@ from crow.core.ports.llm import model_named
 from crow.core.prompt import following
 from crow.core.session import Session
 from crow.core.store import Store
+from crow.core.support.validation import implementing, implements
 
 if TYPE_CHECKING:
     from crow.core.host import Agent
@@ -26,6 +27,15 @@ logger = logging.getLogger("crow.agent")
 
 SETTLING = 0.3
 AFTERWARDS = 5.0
+
+
+@runtime_checkable
+class SessionKeeper(Protocol):
+    """An extension that keeps something of sessions in a place of its own."""
+
+    async def forget_session(self, session_id: str) -> None:
+        """Throw away what it keeps of a session that is deleted."""
+        ...
 
 
 def who_waits(session: Session) -> set[asyncio.Task[Any]]:
@@ -86,10 +96,9 @@ async def delete(agent: Agent, session_id: str) -> bool:
 async def forget(agent: Agent, session_id: str) -> None:
     """Let extensions throw away what they keep of a session; a broken one stops no other."""
     for name, thing in list(agent.extensions.items()):
-        forgets: Any = getattr(thing, "forget_session", None)
-        if forgets is not None:
+        if implements(thing, SessionKeeper):
             try:
-                await forgets(session_id)
+                await thing.forget_session(session_id)
             except Exception as error:  # noqa: BLE001 - of an extension, which is anybody's
                 told = "the extension %s has not forgotten session %s: %r"
                 logger.warning(told, name, session_id, error)
@@ -106,9 +115,8 @@ async def _followed_up(session: Session) -> None:
 
 async def _let_go(session: Session) -> None:
     """Release what a session holds, such as the commands in the background."""
-    for held in list(session.cache.values()):
-        if hasattr(held, "aclose"):
-            await held.aclose()
+    for held in implementing(list(session.cache.values()), Closable):
+        await held.aclose()
     if session.hung is not None:
         await session.hung.close()
 

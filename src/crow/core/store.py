@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
-from crow.core.events import Event
-from crow.core.messages import Message
 from crow.core.session import Session
 from crow.core.support.frozen import frozen
 
@@ -79,12 +77,11 @@ class SessionInfo:
 class Store(Protocol):
     """A place where sessions outlive their process.
 
-    One more member is used where an object has it: ``attachments``, what extensions keep beside
-    sessions for all machines that share the store; None where no others do.
+    It may do more: an `AttachmentStore`, and the protocols of `crow.ports.stores`.
     """
 
     def save(self, session: Session) -> None:
-        """Write what is not written yet."""
+        """Write what is not written yet: what ``session.save()`` does, when a hook says so."""
         ...
 
     async def load(self, session_id: str) -> Session:
@@ -106,72 +103,10 @@ class Store(Protocol):
 
 
 @runtime_checkable
-class ReplayStore(Protocol):
-    """A store that tells sessions again as a client saw them."""
+class AttachmentStore(Store, Protocol):
+    """A store beside whose sessions extensions keep something."""
 
-    async def replay(self, session_id: str, *, asked: bool = False) -> list[Event]:
-        """A session as events; ``asked``: only the calls that its user was asked about."""
-        ...
-
-
-@runtime_checkable
-class SegmentStore(Protocol):
-    """A store that keeps histories from before compactions."""
-
-    async def segments(self, session_id: str) -> list[list[Message]]:
-        """The histories of a session, oldest first."""
-        ...
-
-
-@runtime_checkable
-class ForkStore(Protocol):
-    """A store that copies sessions."""
-
-    async def fork(self, session_id: str, *, before: int | None = None) -> str:
-        """Copy a session, or its beginning; the id of the copy. Raises `SessionError`."""
-        ...
-
-
-@runtime_checkable
-class ArchiveStore(Protocol):
-    """A store that puts sessions away."""
-
-    async def archive(self, session_id: str, *, archived: bool = True) -> None:
-        """Put a session away, or take it back. Raises `SessionError`."""
-        ...
-
-
-@runtime_checkable
-class TitleStore(Protocol):
-    """A store that renames sessions which are not open."""
-
-    async def rename(self, session_id: str, title: str) -> None:
-        """Give a session another title. Raises `SessionError` where there is none of that id."""
-        ...
-
-
-@runtime_checkable
-class KnowingStore(Protocol):
-    """A store that says which sessions there are without opening them."""
-
-    async def knows(self, session_id: str) -> bool:
-        """True where there is a session of that id. Raises `SessionError`."""
-        ...
-
-
-@runtime_checkable
-class LeasingStore(Protocol):
-    """A store whose sessions another process can take over."""
-
-    def holds(self, session: Session) -> bool:
-        """False for an open session that another process has taken over."""
-        ...
-
-
-@runtime_checkable
-class SharedStore(Protocol):
-    """A store that several machines may share."""
-
-    def announce(self, address: str) -> bool:
-        """Say where others reach this process; False where the store is this machine's alone."""
+    @property
+    def attachments(self) -> Attachments | None:
+        """Where; None where only this machine has the store."""
         ...

@@ -21,7 +21,9 @@ from crow.core.hooks.run_context import RunContext
 from crow.core.hooks.wraps import CUT_OFF
 from crow.core.messages import Message, tool_answer
 from crow.core.ports.client import PermissionRequest, is_attended
+from crow.core.ports.tool import PreviewTool
 from crow.core.support.frozen import kept, thawed
+from crow.core.support.validation import implements
 from crow.core.tools import Call, Outcome, ToolResult
 from crow.core.trace import USER, Record
 from crow.core.ui import waiting
@@ -100,8 +102,7 @@ def prepare(call: ToolContext) -> bool:
         hint = f"did you mean {near}? " if near else ""
         refuse(call, f"there is no tool {call.call.name!r}; {hint}there are: {', '.join(names)}")
     else:
-        prepared = call.ask_tool("prepare", call.args, call.cwd)
-        call.args = call.args if prepared is None else prepared
+        call.args = call.prepared()
     return call.result is None
 
 
@@ -188,12 +189,12 @@ async def foresee(call: ToolContext) -> bool:
 
     What an earlier call of the same reply is still to do to the same file, nobody can tell.
     """
+    if not implements(tool := call.tool, PreviewTool):
+        return True
     try:
-        preview, args = getattr(call.tool, "preview"), thawed(call.args)  # noqa: B009
-        told = await attended(
-            call, call.name, f"the preview of {call.name}", call.tool, lambda _: preview(args, call)
-        )
-    except Exception:  # noqa: BLE001 - a tool without it, or with a faulty one, is asked about
+        args, what = thawed(call.args), f"the preview of {call.name}"
+        told = await attended(call, call.name, what, tool, lambda _: tool.preview(args, call))
+    except Exception:  # noqa: BLE001 - with a faulty one it is asked about all the same
         told = None
     if not isinstance(told, ToolResult) or (told.error and _comes_second(call)):
         return True
@@ -281,7 +282,8 @@ async def execute(call: ToolContext) -> None:
     except Exception as error:  # noqa: BLE001 - a tool may raise anything
         text, place = message_of(error), raised_at(error)
         if not isinstance(error, CrowError):
-            text = f"{type(error).__name__}: {text}" + (f" ({place})" if place else "")
+            said = place and place not in text  # a note says where a hook failed
+            text = f"{type(error).__name__}: {text}" + (f" ({place})" if said else "")
         conclude(call, "error", ToolResult.failure(call.agent.scrubbed(text)))
         await call.fail(error, "tool", place)
     finally:

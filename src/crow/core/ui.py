@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, Protocol, TypeVar
 
 from crow.core.events import Event, Notice, Severity
 from crow.core.ports.client import LEFT, Client, FormClient, OptionKind, PageClient, Question
 from crow.core.session import Session
 from crow.core.support.clock import Clock, standing
+from crow.core.support.validation import implements
 from crow.core.verdicts import Ask, Deny, Ruling
 
 if TYPE_CHECKING:
     from crow.core.ports.client import Filled, Form
 
+P = ParamSpec("P")
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 Choice = TypeVar("Choice", bound=str)
 Asked = TypeVar("Asked", Question, "Form")
+UNAWAITED = "before it is awaited: write await in front of the call"
+
 QUESTION = "question"
 REFUSED_BY_USER = Ruling(Deny("the user said no"))
 
@@ -37,6 +43,51 @@ class Asking(Protocol):
     async def emit(self, event: Event) -> None: ...
 
 
+class Awaited(Coroutine[Any, Any, T_co]):
+    """A coroutine of which nothing can be read before it is awaited: a missing ``await`` is told.
+
+    A plain one counts as true, and a guard that asks whether its user agrees would let all pass.
+    """
+
+    __slots__ = ("_coroutine",)
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T_co]) -> None:
+        self._coroutine = coroutine
+
+    if not TYPE_CHECKING:  # which would take any name for one that is there
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(f"{name!r} is not there {UNAWAITED}")
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(f"it is neither true nor false {UNAWAITED}")
+
+    def __await__(self) -> Generator[Any, Any, T_co]:
+        return self._coroutine.__await__()
+
+    def send(self, value: Any) -> Any:
+        """Go on, for a task."""
+        return self._coroutine.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        """Let it hear of an error or a cancellation."""
+        return self._coroutine.throw(*error)
+
+    def close(self) -> None:
+        """End it where it stands."""
+        self._coroutine.close()
+
+
+def awaited(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """An ``async def`` whose calls give such coroutines."""
+
+    @wraps(method)
+    def call(*args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
+        return Awaited(method(*args, **kwargs))
+
+    return call
+
+
 class UI:
     """The user, as a hook can ask. The hook's clock stands still meanwhile."""
 
@@ -45,6 +96,7 @@ class UI:
     def __init__(self, ctx: Asking) -> None:
         self._ctx = ctx
 
+    @awaited
     async def confirm(self, text: str, *, default: bool = False) -> bool:
         """A yes or no."""
         return bool(await self._ask(Question(text, "confirm", default=default)))
@@ -62,6 +114,7 @@ class UI:
             return Ruling(Deny(f"the user cannot be asked: {type(error).__name__}: {error}"))
         return Ruling(None, ruling.answer) if said else REFUSED_BY_USER
 
+    @awaited
     async def select(
         self,
         text: str,
@@ -83,6 +136,7 @@ class UI:
         question = Question(text, "select", *told)
         return await self._ask(question)
 
+    @awaited
     async def ask(self, text: str, *, default: str = "") -> str:
         """A line of text."""
         return str(await self._ask(Question(text, "text", default=default)))
@@ -90,7 +144,7 @@ class UI:
     async def fill_in(self, form: Form) -> Filled | None:
         """A form as a whole; None where the client shows none like it: ask for each part then."""
         ctx, client = self._ctx, self._ctx.client
-        if not isinstance(client, FormClient):
+        if not implements(client, FormClient):
             return None
         asked = self._of_call(form)
         return await self._wait(partial(client.fill_in, ctx.session.id, asked), form.text, LEFT)
@@ -98,7 +152,7 @@ class UI:
     async def complete(self, page_id: str) -> None:
         """Tell whoever shows a page that what was to be done there is done."""
         client = self._ctx.client
-        if isinstance(client, PageClient):
+        if implements(client, PageClient):
             await client.complete(self._ctx.session.id, page_id)
 
     async def notify(self, text: str, *, severity: Severity = "info") -> None:

@@ -9,6 +9,7 @@ from crow import ConfigContext, RunContext, Tool, ToolContext, ToolEnvironment, 
 from crow.dataclasses import entity
 from crow.events import Form
 from crow.keys import GIVEN_MODE, Key
+from crow.ports import is_attended
 from crow.tools import ToolKind
 
 NAME = "questions"
@@ -70,7 +71,7 @@ class QuestionsHook:
         session = ctx.session
         if OFFERED.get(session) or not (self.always or session.mode == PLAN):
             return
-        if session.parent is not None or not getattr(ctx.client, "answers", True):
+        if session.parent is not None or not is_attended(ctx.client):
             return
         OFFERED.set(session, True)
         for tool in tools_for(plans=PLAN in ctx.agent.modes_of(session)):

@@ -5,6 +5,7 @@ Composed once a session, so that every request of the session begins with the sa
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import KW_ONLY
@@ -24,9 +25,12 @@ from crow import (
 from crow.dataclasses import entity
 from crow.errors import ExtensionError
 from crow.keys import CLIENT_PROMPT, ROLE, SYSTEM_PROMPT, Key
+from crow.ports import HintedTool, implements
 
 if TYPE_CHECKING:
     from crow import Agent
+
+logger = logging.getLogger("crow.extensions")
 
 NAME = "system_prompt"
 COMPOSED: Key[tuple[str, tuple[tuple[str, str], ...]]] = Key(f"{NAME}.composed")
@@ -210,15 +214,16 @@ async def _written(ctx: Context, section: PromptSection) -> str:
         return await section.written(ctx.session)
     except ExtensionError as error:
         await ctx.fail(error, f"hook:{section.name}")
+        logger.warning("%s; it is left out", error)
         await ctx.ui.notify(f"{error}; it is left out", severity="warning")
         return ""
 
 
 def _hints(ctx: Context) -> Iterator[str]:
     hints = [
-        f"- {tool.name}: {hint}"
-        for tool in ctx.agent.tools_of(ctx.session).values()
-        if (hint := getattr(tool, "hint", ""))
+        f"- {name}: {hint}"
+        for name, tool in ctx.agent.tools_of(ctx.session).items()
+        if implements(tool, HintedTool) and (hint := tool.hint)
     ]
     if hints:
         yield "# Tools\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from typing import Annotated
 
 from crow import Arg, Completion, Request, RunContext, Session
@@ -12,6 +11,7 @@ from crow.errors import ModelError
 from crow.events import TitleChanged
 from crow.keys import Key
 from crow.messages import is_prompt, text_of, user
+from crow.ports import PurposeModels, implements
 
 NAME = "titles"
 PURPOSE = "title"
@@ -43,8 +43,9 @@ class TitlesHook:
     def after_run(self, ctx: RunContext) -> None:
         """Ask for a title beside the conversation, once."""
         session = ctx.session
-        purposes: Mapping[str, str] = getattr(ctx.agent.llm, "purposes", {})
-        if PURPOSE not in purposes or session.parent is not None or session.closed:
+        llm = ctx.agent.llm
+        has_one = implements(llm, PurposeModels) and PURPOSE in llm.purposes
+        if not has_one or session.parent is not None or session.closed:
             return
         if ctx.reply.stop_reason == "end_turn" and is_unnamed(session) and not ASKED.get(ctx):
             ASKED.set(ctx, True)

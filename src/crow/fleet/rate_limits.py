@@ -11,13 +11,15 @@ import hashlib
 import random
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from crow.core.errors import ModelError
+from crow.core.ports.llm import LLM, KeyUser, model_named
+from crow.core.support.validation import implements
+from crow.ports.models import url_of
 
 if TYPE_CHECKING:
-    from crow.core.ports.llm import LLM
     from crow.fleet.database import Database
 
 Limit = tuple[str, str]
@@ -65,11 +67,10 @@ class RateLimits:
 
 def rate_limit_of(llm: LLM, model: str | None) -> Limit:
     """Whose limits the requests to a model count against."""
-    named: Any = getattr(llm, "named", None)
     try:
-        asked: Any = getattr(llm, "first", llm) if model is None or named is None else named(model)
+        asked = model_named(llm, model or llm.model)
     except ModelError:
         return "", ""
-    host = urlsplit(getattr(asked, "base_url", None) or "").netloc
-    keys = "\n".join(sorted(getattr(asked, "secrets", ())))
+    host = urlsplit(url_of(asked)).netloc
+    keys = "\n".join(sorted(asked.secrets)) if implements(asked, KeyUser) else ""
     return host, hashlib.sha256(keys.encode()).hexdigest()[:16] if keys else ""

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
+from crow.core.cache import Closable
 from crow.core.errors import ModelError
-from crow.core.ports.llm import LLM, Completion, Delta, Request
+from crow.core.ports.llm import LLM, Completion, Delta, KeyUser, Request
+from crow.core.support.validation import implementing, implements
+from crow.ports.models import (
+    ModelFacts,
+    facts_of,
+    inputs_of,
+    thought_levels_of,
+    url_of,
+)
 
 if TYPE_CHECKING:
     from crow.llm.routes import ProviderRoutes
@@ -81,12 +90,23 @@ class Routed:
     @property
     def inputs(self) -> frozenset[str]:
         """What the first model takes beside text."""
-        return getattr(self.first, "inputs", frozenset({"image"}))
+        known = inputs_of(self.first)
+        return frozenset({"image"} if known is None else known)
 
     @property
-    def thought_levels(self) -> tuple[str, ...]:
+    def thought_levels(self) -> Sequence[str]:
         """How hard the first model can be made to think."""
-        return getattr(self.first, "thought_levels", ())
+        return thought_levels_of(self.first)
+
+    @property
+    def base_url(self) -> str:
+        """The first model's address; empty where it has none."""
+        return url_of(self.first)
+
+    @property
+    def info(self) -> ModelFacts | None:
+        """What is known of the first model."""
+        return facts_of(self.first)
 
     def named(self, model: str) -> LLM:
         """The LLM of a name. Raises `ModelError` (unconfigured) where there is none."""
@@ -130,7 +150,7 @@ class Routed:
     def secrets(self) -> frozenset[str]:
         """The keys that the models have used, those that were forgotten among them."""
         for llm in (*self._found.values(), *self._former):
-            self._used |= {*getattr(llm, "secrets", ())}
+            self._used |= {*llm.secrets} if implements(llm, KeyUser) else set()
         return frozenset(self._used)
 
     async def forget(self) -> None:
@@ -161,7 +181,5 @@ class Routed:
 
 
 async def _close(models: Iterable[LLM]) -> None:
-    for llm in models:
-        close: Any = getattr(llm, "aclose", None)
-        if close is not None:
-            await close()
+    for llm in implementing(models, Closable):
+        await llm.aclose()

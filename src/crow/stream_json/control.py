@@ -8,7 +8,10 @@ from typing import Any
 from crow.core.agent import Agent
 from crow.core.errors import ModelError
 from crow.core.session import Session
+from crow.core.support.validation import first_implementing, implementing
 from crow.keys import OUTPUT_STYLE
+from crow.ports.faces import AgentDefiner, StyleProvider
+from crow.ports.models import names_of
 from crow.stream_json.init import servers
 from crow.stream_json.lines import ControlError, Lines, Message, as_object
 from crow.stream_json.prompts import rewind
@@ -36,7 +39,7 @@ class Control:
         agents = self._define(request.get("agents"))
         commands = self.agent.commands_of(self.session).values()
         try:
-            names = [*getattr(self.agent.llm, "models", ())] or [self.agent.llm.model]
+            names = [*names_of(self.agent.llm)] or [self.agent.llm.model]
         except ModelError:
             names = []
         return {
@@ -54,12 +57,12 @@ class Control:
     def _styles(self) -> list[str]:
         """The ways in which the agent can talk."""
         known = self.agent.extensions_of(self.session).values()
-        return next(([*each.styles] for each in known if hasattr(each, "styles")), ["default"])
+        return next(([*each.styles] for each in implementing(known, StyleProvider)), ["default"])
 
     def _define(self, agents: Any) -> list[Message]:
         """Define sub-agents, where somebody has such; those that are defined so by now."""
         known = self.agent.extensions_of(self.session).values()
-        maker: Any = next((each for each in known if hasattr(each, "define_agents")), None)
+        maker = first_implementing(known, AgentDefiner)
         if agents and maker is None:
             raise ControlError("the extension subagents is switched off here")
         made = maker.define_agents(agents or {}, "the program") if maker is not None else ()

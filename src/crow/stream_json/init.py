@@ -11,7 +11,10 @@ from crow.core.agent import Agent
 from crow.core.errors import ModelError
 from crow.core.ports.llm import model_named
 from crow.core.session import Session
+from crow.core.support.validation import implementing, implements
 from crow.keys import OUTPUT_STYLE
+from crow.ports.faces import LateArrival, SessionInventory, ToolFilter
+from crow.ports.models import KeyedModel
 from crow.stream_json.lines import Message
 
 SPOKEN = "2.1.332"
@@ -54,18 +57,15 @@ def init(agent: Agent, session: Session, model: str) -> Message:
 def offered(agent: Agent, session: Session) -> dict[str, list[Any]]:
     """What the extensions offer in a session, by kind."""
     found: dict[str, list[Any]] = {}
-    for extension in agent.extensions_of(session).values():
-        tell: Any = getattr(extension, "offers_in", None)
-        there: dict[str, list[Any]] = tell(session) if tell is not None else {}
-        for kind, things in there.items():
+    for extension in implementing(agent.extensions_of(session).values(), SessionInventory):
+        for kind, things in extension.offers_in(session).items():
             found.setdefault(kind, []).extend(things)
     return found
 
 
 def lent(agent: Agent, session: Session) -> Iterable[str]:
     """The tools that the model is lent: those that no extension hides from it."""
-    used = agent.extensions_of(session).values()
-    hiding: list[Any] = [each for each in used if hasattr(each, "hides")]
+    hiding = implementing(agent.extensions_of(session).values(), ToolFilter)
     for name, tool in agent.tools_of(session).items():
         if not any(each.hides(name, tool) for each in hiding):
             yield name
@@ -74,10 +74,10 @@ def lent(agent: Agent, session: Session) -> Iterable[str]:
 def key_source(agent: Agent, session: Session) -> str:
     """Where the key of the session's model is from; ``none`` for what Claude Code has no word."""
     try:
-        llm: Any = model_named(agent.llm, session.model or agent.llm.model)
+        llm = model_named(agent.llm, session.model or agent.llm.model)
     except ModelError:
         return "none"
-    origin = str(getattr(llm, "key_origin", ""))
+    origin = llm.key_origin if implements(llm, KeyedModel) else ""
     return HELPER if origin.startswith(HELPER) else KEY_SOURCES.get(origin, "none")
 
 
@@ -88,7 +88,5 @@ def servers(agent: Agent, session: Session) -> list[Message]:
 
 async def settle(agent: Agent, session: Session) -> None:
     """Wait for what is still on its way, such as servers that bring tools."""
-    for extension in agent.extensions_of(session).values():
-        wait: Any = getattr(extension, "arrive", None)
-        if wait is not None:
-            await wait(session)
+    for extension in implementing(agent.extensions_of(session).values(), LateArrival):
+        await extension.arrive(session)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import time
 import uuid
-from typing import Any
 
 from crow.core.agent import Agent
 from crow.core.events import Notice
 from crow.core.messages import Content
 from crow.core.session import Session
 from crow.core.support.frozen import frozen
+from crow.core.support.validation import first_implementing
+from crow.ports.extensions import FileKeeper, RewindPlan
 from crow.stream_json.content import content_of
 from crow.stream_json.lines import ControlError, Message
 
@@ -76,10 +77,10 @@ async def rewind(agent: Agent, session: Session, request: Message) -> Message:
     return {**answer, "filesChanged": sorted(step.path for step in outcome.done)}
 
 
-async def _planned(agent: Agent, session: Session, prompt: str) -> tuple[Any, Any]:
+async def _planned(agent: Agent, session: Session, prompt: str) -> tuple[FileKeeper, RewindPlan]:
     """The extension that keeps files, and its plan. Raises `ControlError`."""
     used = agent.extensions_of(session).values()
-    keeper: Any = next((each for each in used if hasattr(each, "plan_rewind")), None)
+    keeper = first_implementing(used, FileKeeper)
     if keeper is None:
         raise ControlError("nobody keeps files here: the extension rewind is switched off")
     since = session.state.get(STATE, {}).get(prompt)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import cast
 
 from crow.core.agent import Agent
 from crow.core.errors import ModelError
@@ -12,6 +12,7 @@ from crow.core.hooks.run_context import Reply
 from crow.core.messages import Usage
 from crow.core.ports.llm import model_named
 from crow.keys import STRUCTURED_OUTPUT
+from crow.ports.models import facts_of
 from crow.stream_json.lines import Message
 from crow.stream_json.projection import usage_of
 
@@ -52,10 +53,11 @@ def used(usage: Usage, size: Size) -> Message:
 def size_in(agent: Agent, name: str) -> Size:
     """The tokens that a model can be given and can answer; 0 for what is not known."""
     try:
-        llm: Any = model_named(agent.llm, None if name == agent.llm.model else name)
+        llm = model_named(agent.llm, None if name == agent.llm.model else name)
     except ModelError:
         return 0, 0
-    return llm.context_window or 0, getattr(getattr(llm, "info", None), "max_output", None) or 0
+    facts = facts_of(llm)
+    return llm.context_window or 0, (facts.max_output if facts else None) or 0
 
 
 def usage_by_model(

@@ -54,7 +54,7 @@ class ScriptedEndpoint(Endpoint):
     def _response(self, line: Line) -> Response:
         events: list[Any] = []
         calls, finish = 0, "stop"
-        for piece in line if isinstance(line, list) else [line]:
+        for piece in line if isinstance(line, list | tuple) else [line]:
             match piece:
                 case str(text) | ScriptedText(text, reasoning=""):
                     events.append(text)

@@ -46,9 +46,7 @@ class Delay:
 
 
 Piece: TypeAlias = str | ScriptedText | ScriptedCall | Delay
-Line: TypeAlias = (
-    Piece | BaseException | type[BaseException] | Completion | list[Piece] | list[ScriptedCall]
-)
+Line: TypeAlias = Piece | BaseException | type[BaseException] | Completion | Sequence[Piece]
 """What a model says to one request: a text, a `call`, a list of these, a completion, an error."""
 
 

@@ -144,8 +144,8 @@ class FunctionTool(Generic[P, R]):
                 value = await self._call(**given)
             else:
                 value = await asyncio.to_thread(self._call, **given)
-                if inspect.isawaitable(value):
-                    value = await value
+            if inspect.isawaitable(value):
+                value = await value
         except ToolError as error:
             return ToolResult.failure(str(error))
         return _result(value)

@@ -22,10 +22,11 @@ from pathlib import Path
 from typing import Any
 
 from crow.cli import Output, declare_agent, load_agent
-from crow.cli.session_lookup import store_method, store_of, whole_id
+from crow.cli.session_lookup import store_of, store_with, whole_id
 from crow.core.agent import Agent
 from crow.core.errors import SessionError
 from crow.core.store import SessionInfo, Store
+from crow.ports.stores import ExportStore, OverviewStore
 
 MANY = 200
 
@@ -76,7 +77,7 @@ def answers(agent: Agent, store: Store) -> dict[str, Any]:
 
     async def sessions(query: Mapping[str, str]) -> Any:
         text = query.get("q", "").strip()
-        rows: list[Any] = await store_method(store, "overview")(text, limit=MANY)
+        rows = await store_with(store, OverviewStore).overview(text, limit=MANY)
         return [_row(row) for row in rows]
 
     async def session(query: Mapping[str, str]) -> Any:
@@ -84,7 +85,7 @@ def answers(agent: Agent, store: Store) -> dict[str, Any]:
         from crow.view.document import document
         from crow.view.markdown import dressed
 
-        lines = await store_method(store, "export")(query.get("id", ""))
+        lines = await store_with(store, ExportStore).export(query.get("id", ""))
         made = await asyncio.to_thread(lambda: dressed(document(lines)))
         return made if made["count"] != int(query.get("known", -1)) else scrubbed(None, ())
 

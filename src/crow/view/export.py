@@ -21,9 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from crow.cli import Output, UsageError, declare_agent, load_agent
-from crow.cli.session_lookup import store_method, store_of, whole_id
+from crow.cli.session_lookup import store_of, store_with, whole_id
 from crow.core.agent import Agent
 from crow.core.secrets import HIDDEN, spellings
+from crow.ports.stores import ExportStore
 from crow.view.cli import lines_of
 from crow.view.document import document
 from crow.view.markdown import dressed
@@ -66,7 +67,7 @@ async def _export(agent: Agent, options: argparse.Namespace, out: Output) -> int
         else:
             store = store_of(agent)
             session_id = await whole_id(store, options.session)
-            lines = await store_method(store, "export")(session_id)
+            lines = await store_with(store, ExportStore).export(session_id)
         text, hidden = without_secrets(lines, agent.secrets)
         made = document(text)
         page = page_of(made, hidden)

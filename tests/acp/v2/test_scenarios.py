@@ -326,13 +326,13 @@ async def test_a_failure_of_the_model_ends_the_work_with_what_went_wrong(
     draft: Any, tmp_path: Path
 ) -> None:
     client = draft()
-    error = ModelError("the quota is used up", kind="quota", retry_after=2.0)
+    error = ModelError("the quota is used up", kind="billing", retry_after=2.0)
     async with client.connected(Agent(llm=ScriptedModel(error, "Again."))):
         session = await client.new_session(tmp_path)
         idle = await client.turn(session, "Hi")
         assert idle["stopReason"] == "error"
         said = "the quota is used up"
-        data = {"code": "quota", "reason": said, "retryAfterMs": 2000}
+        data = {"code": "billing", "reason": said, "retryAfterMs": 2000}
         assert idle["error"] == {"code": -32603, "message": said, "data": data}
         assert (await client.turn(session, "Hi"))["stopReason"] == "end_turn"
 

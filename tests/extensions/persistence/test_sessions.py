@@ -27,9 +27,9 @@ from crow.core.events import (
 )
 from crow.core.messages import tool_answer, user
 from crow.core.session import Session
-from crow.core.store import ForkStore
 from crow.core.verdicts import Answer, Deny
 from crow.extensions import PersistenceHook
+from crow.ports.stores import ForkStore
 from crow.testing import ScriptedModel, call, text
 from crow.tools import tool
 

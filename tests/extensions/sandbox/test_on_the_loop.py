@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from tests.extensions.sandbox.conftest import backend
 
-from crow import Agent, Allow
+from crow import Agent, Allow, ToolEnvironment
 from crow.core.events import Event, Notice
 from crow.core.ports.client import Files, PermissionRequest, Question
+from crow.core.tools import ToolKind
 from crow.extensions import SandboxHook
 from crow.extensions.sandbox.mounts import PRIVATE, is_below
 from crow.extensions.sandbox.probe import find_backend
@@ -591,3 +592,30 @@ async def test_what_settings_take_out_of_the_working_directories_is_not_written(
     )
     assert [path.name for path in project.rglob("a")] == ["a"]
     assert list(beside.rglob("a")) == []
+
+
+class PlainBash:
+    """A tool in Bash's place that has what a tool must, and nothing else."""
+
+    name = "Bash"
+    description = "Runs a command."
+    kind: ToolKind = "execute"
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """One command."""
+        return {"type": "object", "properties": {"command": {"type": "string"}}}
+
+    async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> str:
+        """Say what would run."""
+        return f"ran {args['command']}"
+
+
+@pytest.mark.parametrize(("args", "said"), [({}, "ran make"), (OUT, "ran make")])
+async def test_a_tool_in_bashs_place_needs_no_more_than_a_tool_must(
+    project: Path, args: dict[str, Any], said: str
+):
+    model = ScriptedModel(call("Bash", command="make", **args), "done")
+    async with Agent(model, tools=[PlainBash()], hooks=[SandboxHook()]) as agent:
+        reply = await agent.run("Go", cwd=project, client=Person())
+    assert reply.session.messages[2].get("content") == said

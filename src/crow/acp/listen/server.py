@@ -20,7 +20,8 @@ from crow.acp.listen.hub import Hub
 from crow.acp.listen.session_pool import SessionPool
 from crow.acp.server import within
 from crow.acp.stdio import endings
-from crow.core.store import SharedStore
+from crow.core.support.validation import implements
+from crow.ports.stores import SharedStore
 
 if TYPE_CHECKING:
     import socket
@@ -81,7 +82,7 @@ async def serve(
 def announced(agent: Agent, node: Node | None) -> bool:
     """Have the store tell others where this node is; False where it is for this machine alone."""
     store = agent.store
-    return node is not None and isinstance(store, SharedStore) and store.announce(node.url)
+    return node is not None and implements(store, SharedStore) and store.announce(node.url)
 
 
 async def disconnect_all(server: Server) -> None:

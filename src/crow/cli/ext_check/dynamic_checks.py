@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from crow.app.extension_loader import OWN_NAME, find, things
+from crow.app.extension_loader import OWN_NAME, find, in_a_line, things
 from crow.cli.ext_check.finding import Finding
 from crow.cli.ext_check.harness import Player, Warnings, agent_around, concerns
 from crow.cli.ext_check.leaks import around, end, left, settled
@@ -24,6 +24,8 @@ from crow.cli.ext_check.origins import OriginTracker
 from crow.cli.ext_check.prefix import Asked, prefix
 from crow.cli.ext_check.session_checks import unheard, unstored
 from crow.cli.ext_check.source_lines import NOWHERE, Place, hooks, place_of_hook
+from crow.cli.ext_check.tools import undescribed
+from crow.cli.ext_check.unawaited import Unawaited
 from crow.core.agent import Agent
 from crow.core.errors import CrowError
 from crow.core.hooks.context import Context
@@ -49,11 +51,11 @@ async def check(spec: str) -> list[Finding]:
     except CrowError as error:
         return [Finding.of(str(error))]
     findings = [finding for each in every for finding in options(each, name)]
-    witness = OriginTracker()
-    first = await Trial(name, source, thing, witness).run()
+    witness, unawaited = OriginTracker(), Unawaited()
+    first = await Trial(name, source, thing, witness, unawaited).run()
     findings += first.findings
     if first.asked:
-        again = await Trial(name, source, thing, witness).run()
+        again = await Trial(name, source, thing, witness, unawaited).run()
         findings += [*again.findings, *prefix(first, again)]
         return [*repeated(findings, first.findings, again.findings)]
     return findings
@@ -78,17 +80,22 @@ class Trial:
     """A session in which an extension takes part.
 
     ``findings`` are what is wrong, ``asked`` what the model was sent, ``sections`` what the
-    extension adds to the instructions, and ``told`` what its hooks did, each with its place.
+    extension adds to the instructions, ``told`` what its hooks did, each with its place, and
+    ``ended_by`` the error that ended it, in a line.
     """
 
-    def __init__(self, name: str, source: str, thing: Any, witness: OriginTracker) -> None:
-        self.name, self.source, self.thing, self.witness = name, source, thing, witness
+    def __init__(
+        self, name: str, source: str, thing: Any, witness: OriginTracker, unawaited: Unawaited
+    ) -> None:
+        self.name, self.source, self.thing = name, source, thing
+        self.witness, self.unawaited = witness, unawaited
         self.findings: list[Finding] = []
         self.asked: list[Asked] = []
         self.sections: dict[str, str] = {}
         self.told: list[tuple[Record, Place]] = []
         self.used: tuple[str, ...] = ()
         self.files: tuple[str, ...] = ()
+        self.ended_by = ""
 
     async def run(self) -> Trial:
         """Play it to its end."""
@@ -101,6 +108,7 @@ class Trial:
             self.findings = [Finding.of(error)]
             return self
         self.files = (*files_of(self.thing),)
+        silent = [*undescribed(agent, self.used)]
         agent.hooks.watchers.append(self._watch)
         logging.getLogger("crow").addHandler(heard)
         session = await self._perform(agent, heard)
@@ -110,12 +118,16 @@ class Trial:
         said = dict.fromkeys(
             line for line in heard.said if line == LATE or concerns(line, self.used)
         )
+        if self.ended_by and not said:
+            said = {self.ended_by: None}
         now = await settled(before)
         end(before)
         self.findings = [
+            *silent,
             *map(Finding.of, said),
             *unheard(self.told),
             *unstored(session, self.used, self.files),
+            *self.unawaited.found(self.files),
             *left(before, now, self.witness),
         ]
         return self
@@ -135,6 +147,8 @@ class Trial:
                 await running
         except TimeoutError:
             heard.said.append(LATE)
+        except Exception as error:  # noqa: BLE001 - somebody else's code
+            self.ended_by = in_a_line(error)
         return session
 
     async def _read_sections(self, agent: Agent, session: Session) -> None:

@@ -14,6 +14,7 @@ PUBLIC = (
     "crow.hooks",
     "crow.errors",
     "crow.storage",
+    "crow.ports",
     "crow.dataclasses",
     "crow.events",
     "crow.messages",

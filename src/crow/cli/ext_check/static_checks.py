@@ -10,6 +10,7 @@ from pathlib import Path
 from crow.cli.ext_check.finding import Finding
 from crow.cli.ext_check.imports import private
 from crow.core.errors import nearest
+from crow.core.hooks.discovery import intended
 from crow.core.hooks.registry import HookRegistry
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -63,9 +64,10 @@ def _misnamed(tree: ast.Module, path: str, events: Collection[str]) -> Iterator[
     for node in (*tree.body, *(each for cls in classes for each in cls.body)):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
-        if node.name in events or not LIKE_AN_EVENT.fullmatch(node.name):
+        if node.name in events or node.decorator_list:
             continue
-        if node.decorator_list or (near := nearest(node.name, events)) is None:
+        like = nearest(node.name, events) if LIKE_AN_EVENT.fullmatch(node.name) else None
+        if (near := like or intended(node.name, events)) is None:
             continue
         what = f"{node.name} hangs nowhere: there is no such event"
         yield Finding(what, f"did you mean {near}?", path, node.lineno)

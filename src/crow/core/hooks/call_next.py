@@ -3,45 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Coroutine
-from collections.abc import Generator as Steps
 from inspect import CORO_CREATED, getcoroutinestate
 from typing import Any, Protocol, TypeVar, cast
 
 from crow.core.messages import Message, ToolSpec
 from crow.core.ports.llm import Completion, Delta, Request
 from crow.core.tools import ToolResult
+from crow.core.ui import Awaited
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
-class Attempt(Coroutine[Any, Any, T_co]):
+class Attempt(Awaited[T_co]):
     """One way through what a wrap goes around; awaited, it is begun and gives the result."""
 
-    __slots__ = ("_coroutine",)
-
-    def __init__(self, coroutine: Coroutine[Any, Any, T_co]) -> None:
-        self._coroutine = coroutine
+    __slots__ = ()
 
     @property
     def is_new(self) -> bool:
         """Whether nobody has begun it."""
         return getcoroutinestate(cast(Any, self._coroutine)) == CORO_CREATED
-
-    def __await__(self) -> Steps[Any, Any, T_co]:
-        return self._coroutine.__await__()
-
-    def send(self, value: Any) -> Any:
-        """Go on, for a task."""
-        return self._coroutine.send(value)
-
-    def throw(self, *error: Any) -> Any:
-        """Let it hear of an error or a cancellation."""
-        return self._coroutine.throw(*error)
-
-    def close(self) -> None:
-        """End it where it stands."""
-        self._coroutine.close()
 
 
 class InPieces(Protocol):

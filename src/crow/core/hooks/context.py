@@ -24,6 +24,7 @@ from crow.core.session import Session
 from crow.core.support.clock import Clock
 from crow.core.support.frozen import frozen
 from crow.core.support.tasks import was_abandoned
+from crow.core.support.validation import implements
 from crow.core.trace import Trace
 from crow.core.ui import UI
 
@@ -205,7 +206,7 @@ class Context:
         word, which may be an extension's own, else that of the conversation.
         """
         llm = self.agent.llm
-        chosen = llm.purposes.get(purpose) if isinstance(llm, PurposeModels) else None
+        chosen = llm.purposes.get(purpose) if implements(llm, PurposeModels) else None
         return chosen or self._own_model
 
     @property

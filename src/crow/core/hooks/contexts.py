@@ -16,10 +16,17 @@ from crow.core.hooks.run_context import RunContext
 from crow.core.messages import Message, ToolSpec, Usage
 from crow.core.ports.client import Option
 from crow.core.ports.llm import Completion, Request
-from crow.core.ports.tool import Launcher, Tool
+from crow.core.ports.tool import (
+    CheckedTool,
+    Launcher,
+    LocatedTool,
+    PreparingTool,
+    TitledTool,
+    Tool,
+)
 from crow.core.session import SHAPES
 from crow.core.support.frozen import KeptList, kept, thawed
-from crow.core.support.validation import fits, is_event, json_object, mismatch
+from crow.core.support.validation import fits, implements, is_event, json_object, mismatch
 from crow.core.tools import Call, Diff, Location, Outcome, ToolKind, ToolResult
 from crow.core.verdicts import Ask, Ring
 
@@ -328,7 +335,12 @@ class ToolContext(Context):
     @property
     def title(self) -> str:
         """The call in a line that a person reads."""
-        return str(self.ask_tool("title", self.args) or self.call.name)
+        tool = self.tool
+        try:
+            told = tool.title(self.args) if implements(tool, TitledTool) else ""
+        except Exception:  # noqa: BLE001 - the model may have sent anything
+            told = ""
+        return str(told or self.call.name)
 
     @property
     def kind(self) -> ToolKind:
@@ -338,23 +350,34 @@ class ToolContext(Context):
     @property
     def locations(self) -> tuple[Location, ...]:
         """The files that the call is about."""
-        return tuple(self.ask_tool("locations", self.args, self.cwd) or ())
+        tool = self.tool
+        try:
+            found = tool.locations(self.args, self.cwd) if implements(tool, LocatedTool) else ()
+            return tuple(found or ())
+        except Exception:  # noqa: BLE001 - see above
+            return ()
 
     @property
     def misfit(self) -> str:
         """Why the tool cannot take the arguments as they are; empty where it can."""
         if self.tool is None or self.call.fault is not None:
             return self.call.fault or f"there is no tool {self.name!r}"
-        own = getattr(self.tool, "check", None)
-        wrong = mismatch(self.tool.parameters, self.args) if own is None else own(self.args)
+        if implements(self.tool, CheckedTool):
+            wrong = self.tool.check(self.args)
+        else:
+            wrong = mismatch(self.tool.parameters, self.args)
         return f"{self.name}: {wrong}" if wrong else ""
 
-    def ask_tool(self, member: str, *arguments: Any) -> Any:
-        """What an optional member of the tool answers; None without it, or for odd arguments."""
+    def prepared(self) -> dict[str, Any]:
+        """The arguments as the tool puts them right, where it does."""
+        tool = self.tool
         try:
-            return getattr(self.tool, member)(*arguments)
-        except Exception:  # noqa: BLE001 - the model may have sent anything
-            return None
+            put_right = (
+                tool.prepare(self.args, self.cwd) if implements(tool, PreparingTool) else None
+            )
+        except Exception:  # noqa: BLE001 - see above
+            put_right = None
+        return self.args if put_right is None else put_right
 
     async def progress(self, text: str, *, terminal: str | None = None) -> None:
         """Show output of the call while it runs."""

@@ -4,27 +4,36 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable
+from inspect import isfunction
 from types import MemberDescriptorType, ModuleType
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast
 
 from crow.core.errors import HookError, nearest
 from crow.core.hooks.agent_hook import AgentHook
-from crow.core.hooks.hook import Hook, Owner, place_of
+from crow.core.hooks.hook import Hook, HookOptions, Owner, at_place, place_of
+
+if TYPE_CHECKING:
+    from crow.core.hooks.event_names import EventName
 
 MARK = "__crow_hooks__"
 """Where ``@hook(...)`` writes events on a function, each with the options it was given."""
 CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 READ = (classmethod, MemberDescriptorType)
 """What an attribute is in its class that is looked at: nobody's code runs for that."""
+OPTIONS = frozenset(HookOptions.__annotations__)
 EVENT_LIKE = tuple("before_ after_ around_ on_ pre_ post_ mid_".split())
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def hook(event: str, **options: Any) -> Callable[[F], F]:
+def hook(event: EventName | str, **options: Unpack[HookOptions]) -> Callable[[F], F]:
     """Mark a function or method as a hook for ``event``; options as of `HookRegistry.register`."""
     if not isinstance(cast(object, event), str):
         raise HookError(f"which event is {event!r} for? hook takes its name first")
+    for name in options.keys() - OPTIONS:
+        near = nearest(name, OPTIONS)
+        hint = f"did you mean {near!r}?" if near else f"it has {', '.join(sorted(OPTIONS))}"
+        raise HookError(f"hook has no option {name!r}; {hint}")
 
     def mark(fn: F) -> F:
         setattr(fn, MARK, (*getattr(fn, MARK, ()), (event, options)))
@@ -54,16 +63,18 @@ def hooks_of(
             if getattr(method, "__func__", method) is not AgentHook.__dict__.get(name):
                 found.append(Hook(name, method, owner))
         elif (name.startswith(EVENT_LIKE) or not name.islower()) and _is_announced(
-            name, names, announced()
+            name, method, names, announced()
         ):
             found.append(Hook(name, method, owner))
     return found
 
 
-def _is_announced(name: str, names: Collection[str], announced: Collection[str]) -> bool:
+def _is_announced(
+    name: str, method: Any, names: Collection[str], announced: Collection[str]
+) -> bool:
     """True for an event that there may be later; raises `HookError` where another one is meant."""
     if name not in announced and (near := _meant(name, {*names, *announced})):
-        raise HookError(f"{name} is no event; did you mean {near}?")
+        raise HookError(f"{name} is no event; did you mean {near}?{at_place(method)}")
     return name in announced
 
 
@@ -73,6 +84,25 @@ def _meant(name: str, names: Collection[str]) -> str | None:
     if written in names:
         return written
     return nearest(name, names, 0.9) if name.startswith(EVENT_LIKE) else None
+
+
+def intended(name: str, events: Iterable[str]) -> str | None:
+    """The event that a name of several words is written nearly like, in whichever letters."""
+    if "_" not in name and not CAMEL.search(name):
+        return None
+    written = {each.replace("_", "").lower(): each for each in events}
+    near = nearest(name.replace("_", "").lower(), written, 0.9)
+    return written[near] if near else None
+
+
+def misnamed(things: Iterable[object], events: Collection[str]) -> str:
+    """A hint at the first function of these that is nearly named like an event; empty for none."""
+    for thing in things:
+        members = vars(thing if isinstance(thing, type | ModuleType) else type(thing))
+        for name, member in members.items():
+            if isfunction(member) and (near := intended(name, events)):
+                return f"; {name} is no event; did you mean {near}?{at_place(member)}"
+    return ""
 
 
 def _methods(thing: object, events: Collection[str]) -> list[tuple[str, Any]]:
@@ -107,9 +137,9 @@ def _of_property(thing: object, name: str, made: Any) -> str:
     return f"{type(thing).__name__}.{name} {told}{f' ({place})' if place else ''}"
 
 
-def unknown_event(event: str, known: Iterable[str]) -> str:
+def unknown_event(event: str, known: Collection[str]) -> str:
     """One line that says that there is no such event, and which one may be meant."""
-    near = nearest(event, known) or nearest(event.lower(), known)
+    near = intended(event, known) or nearest(event, known) or nearest(event.lower(), known)
     hint = f"; did you mean {near!r}?" if near else ": crow.AgentHook has all of them"
     return f"there is no event {event!r}{hint}"
 

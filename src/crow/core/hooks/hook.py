@@ -68,8 +68,12 @@ class Owner:
     store: Any = None
 
 
+NOT_GIVEN: Any = object()
+"""What stands for a function that is given later: None is none, and refused."""
+
+
 class HookOptions(TypedDict, total=False):
-    """The options of `HookRegistry.register`."""
+    """The options of a hook, as of `HookRegistry.register`."""
 
     tools: Iterable[str] | None
     order: int
@@ -77,6 +81,11 @@ class HookOptions(TypedDict, total=False):
     background: bool
     judge: bool
     thread: bool
+
+
+class RegisterOptions(HookOptions, total=False):
+    """The options of `HookRegistry.register`."""
+
     owner: Owner | None
 
 
@@ -143,7 +152,7 @@ class Hook:
             raise HookError(
                 f"{_named(self.function)} yields, and nothing of it would run at {point.name}: "
                 "return an answer; only around_llm_request has a use for pieces"
-                f"{_written(self.function)}"
+                f"{at_place(self.function)}"
             )
         if self.background or self.judge or self.thread or self.tools is not None:
             self._fit(point)
@@ -194,7 +203,8 @@ class Hook:
         if self.thread and point.kind == "wrap":
             raise HookError(f"{name} wraps what is async: its hooks cannot run in a thread")
         if self.thread and any(map(iscoroutinefunction, (function, type(function).__call__))):
-            raise HookError(f"{function!r} is async: thread=True is for hooks that are not")
+            told = f"{_named(function)} is async: thread=True is for hooks that are not"
+            raise HookError(f"{told}{at_place(function)}")
 
     def concerns(self, ctx: Context) -> bool:
         """True where neither the tool filter nor the alias's filter excludes this moment."""
@@ -302,10 +312,10 @@ def _source(fn: Callable[..., Any], point: Point, parameter: str, *, first: bool
     near = nearest(parameter, offered)
     hint = f"did you mean {near!r}? " if near else ""
     told = f"{_named(fn)}: {point.name} has no {parameter!r}; {hint}it has {', '.join(offered)}"
-    raise HookError(f"{told}{_written(fn)}")
+    raise HookError(f"{told}{at_place(fn)}")
 
 
-def _written(fn: Callable[..., Any]) -> str:
+def at_place(fn: Callable[..., Any]) -> str:
     """File and line of a function, in brackets; empty where nobody knows them."""
     place = place_of(fn)
     return f" ({place})" if place else ""

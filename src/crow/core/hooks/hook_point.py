@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any, Generic, Protocol, TypeVar, overload
 
 from crow.core.hooks.context import Context
-from crow.core.hooks.hook import Hook, Owner
+from crow.core.hooks.hook import NOT_GIVEN, Hook, Owner
 from crow.core.hooks.points import Point, sub
 from crow.core.hooks.proxy import kind_of_view
 from crow.core.session import Session
@@ -101,14 +101,14 @@ class HookPoint(Generic[C, F]):
         judge: bool = False,
         thread: bool = False,
     ) -> Callable[[F], F]: ...
-    def __call__(self, fn: F | None = None, /, **options: Any) -> F | Callable[[F], F]:
+    def __call__(self, fn: F = NOT_GIVEN, /, **options: Any) -> F | Callable[[F], F]:
         """Register a hook at this point, with the options of `HookRegistry.register`."""
 
         def add(fn: F) -> F:
             self.hooks.register(self.point.name, fn, **options)
             return fn
 
-        return add if fn is None else add(fn)
+        return add if fn is NOT_GIVEN else add(fn)
 
     def chain(self, session: Session | None = None) -> Line:
         """The hooks that a firing in a session calls, none twice.

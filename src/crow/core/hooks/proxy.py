@@ -15,7 +15,7 @@ from operator import attrgetter
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard, TypeVar, cast
 
-from crow.core.errors import HookError
+from crow.core.errors import ALIKE, HookError, nearest
 from crow.core.history import before, flaw, flaw_before, open_end
 from crow.core.hooks.context import Context
 from crow.core.messages import Message
@@ -130,7 +130,9 @@ class View:
         if name == "request" and "messages" in self._may:
             check("ctx.request", value, Request)
         elif name not in self._may:
-            raise AttributeError(f"must not change {name} at {self.moment}")
+            near = None if hasattr(self._base, name) else nearest(name, self._may, ALIKE)
+            hint = f"; did you mean {near!r}?" if near else ""
+            raise AttributeError(f"must not change {name} at {self.moment}{hint}")
         if self.ended:
             raise AttributeError(f"too late to change {name}: {self.ended}")
         base = self._base

@@ -12,7 +12,7 @@ from crow.core.hooks.call_stack import doing, moment_of
 from crow.core.hooks.context import Context
 from crow.core.hooks.contexts import ToolContext
 from crow.core.hooks.discovery import hooks_of, owner_of, unknown_event
-from crow.core.hooks.hook import NUMBERS, Hook, HookOptions, Owner
+from crow.core.hooks.hook import NOT_GIVEN, NUMBERS, Hook, Owner, RegisterOptions, at_place
 from crow.core.hooks.hook_point import RANK, Edits, HookPoint
 from crow.core.hooks.point_kinds import Fold, Gate, StopPoint, Watch
 from crow.core.hooks.points import NAMES, Filter, Point
@@ -28,6 +28,7 @@ from crow.core.trace import Record
 from crow.core.verdicts import Continue, Ruling
 
 if TYPE_CHECKING:
+    from crow.core.hooks.event_names import EventName
     from crow.core.host import Agent
 
 logger = logging.getLogger("crow.hooks")
@@ -190,14 +191,16 @@ class HookRegistry(HookPoints):
 
     @overload
     def register(
-        self, event: str, fn: Callable[..., Any], **options: Unpack[HookOptions]
+        self, event: EventName | str, fn: Callable[..., Any], **options: Unpack[RegisterOptions]
     ) -> Callable[[], None]: ...
     @overload
-    def register(self, event: str, **options: Unpack[HookOptions]) -> Callable[[F], F]: ...
+    def register(
+        self, event: EventName | str, **options: Unpack[RegisterOptions]
+    ) -> Callable[[F], F]: ...
     def register(
         self,
         event: str,
-        fn: Callable[..., Any] | None = None,
+        fn: Callable[..., Any] = NOT_GIVEN,
         *,
         tools: Iterable[str] | None = None,
         order: int = 0,
@@ -223,7 +226,7 @@ class HookRegistry(HookPoints):
             self._add([Hook(event, fn, owner or self.whose(fn) or owner_of(fn), *options)])
             return fn
 
-        if fn is None:
+        if fn is NOT_GIVEN:
             return add
         (hook,) = self._add([Hook(event, fn, owner or self.whose(fn) or owner_of(fn), *options)])
         return lambda: self._unhang(hook)
@@ -239,9 +242,9 @@ class HookRegistry(HookPoints):
             event = hook.asked
             try:
                 point, when = self._names.get(event) or self._agents(event)
-            except HookError:
+            except HookError as error:
                 if event not in self.announced():
-                    raise
+                    raise HookError(f"{error}{at_place(hook.function)}") from None
                 logger.info("%s waits for the extension %s", event, self.announced()[event])
                 self._waiting.append(hook)
                 continue

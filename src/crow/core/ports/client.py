@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from crow.core.events import Event
 from crow.core.support.frozen import frozen
+from crow.core.support.validation import implements
 from crow.core.tools import Call, Diff, Location, ToolKind
 
 OptionKind = Literal["allow_once", "allow_always", "reject_once", "reject_always"]
@@ -150,15 +151,8 @@ class Terminals(Protocol):
 class Client(Protocol):
     """Whoever is at the other end: an editor, a terminal, a test. Nobody, as `NullClient`.
 
-    A terminal has one more member: ``obey(sequence)``, which sends it a control sequence.
-
-    ``async ready()`` is used where a client has it: it returns once the session is known there,
-    and questions can be asked. ``answers`` is False where a client has it and nobody is there to
-    answer: nobody is called to look at a question then.
-
-    ``async fill_in(session_id, form) -> Filled | None`` is used where a client has it: it shows a
-    `Form`, None where it shows none like it; ``async complete(session_id, page_id)`` tells it that
-    the user is done with a page that it was shown.
+    It may have more: the core asks for `FormClient`, `PageClient` and `AttendedClient`, extensions
+    and faces for the protocols of `crow.ports.clients`.
     """
 
     files: Files | None
@@ -248,7 +242,7 @@ class PageClient(Protocol):
 
 
 @runtime_checkable
-class Answering(Protocol):
+class AttendedClient(Protocol):
     """A client that says whether anybody is there to answer."""
 
     @property
@@ -257,15 +251,6 @@ class Answering(Protocol):
         ...
 
 
-@runtime_checkable
-class Opening(Protocol):
-    """A client that learns of a session after it was opened."""
-
-    async def ready(self) -> None:
-        """Wait until it knows the session, and questions can be asked."""
-        ...
-
-
 def is_attended(client: Client) -> bool:
     """True where somebody may be there to answer."""
-    return client.answers if isinstance(client, Answering) else True
+    return client.answers if implements(client, AttendedClient) else True

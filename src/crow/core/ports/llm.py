@@ -1,7 +1,7 @@
 """The port of a model: what it is asked, what it answers, and what it may have beside.
 
-Whoever has the methods fits; nothing is inherited. What it may have are protocols that
-``isinstance`` knows; who has none of it works as well, and a client then offers less.
+Whoever has the methods fits; nothing is inherited. What it may have beside are protocols: here
+what the core asks for, in `crow.ports` what faces and extensions do.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from crow.core.errors import ModelError
 from crow.core.events import CallDelta, Notice, Retrying, TextDelta, ThoughtDelta
 from crow.core.messages import Message, ToolSpec, Usage
 from crow.core.support.frozen import frozen, mutable
+from crow.core.support.validation import implements
 from crow.core.tools import Call
 
 RETURNED = "the model's stream() returns: it is to yield what comes, a Completion at last"
@@ -81,13 +82,8 @@ class LLM(Protocol):
     It raises `ModelError` where no answer can be had; retries are its own affair, and text that
     it has yielded is never yielded again. Closing the iterator frees the connection.
 
-    More members are used where an object has them: ``named(model) -> LLM``, the LLM of another
-    model's name, which raises `ModelError` where there is none; ``models``, names to choose from,
-    and ``async find_models() -> bool``, which looks for more; ``inputs``, what is taken beside text
-    (``image``, ``audio``); ``thought_levels``, what the parameter ``reasoning_effort`` can be;
-    ``purposes``, names of models for what is asked beside a conversation (`Context.model_for`);
-    ``async forget()``, which is called when keys have changed; ``secrets``, the keys that it has
-    used, which no tool's output shows.
+    It may have more: `NamedModels`, `PurposeModels` and `KeyUser` are asked for by the core, the
+    protocols of `crow.ports.models` by faces and extensions.
     """
 
     @property
@@ -124,33 +120,6 @@ class NamedModels(Protocol):
 
 
 @runtime_checkable
-class ListedModels(Protocol):
-    """A model that knows under which name each is offered, whoever has written it how."""
-
-    def listed_name(self, model: str | None) -> str:
-        """The one name of a model, its own without one."""
-        ...
-
-
-@runtime_checkable
-class ModelFinder(Protocol):
-    """A model that can look for others to choose from."""
-
-    async def find_models(self) -> bool:
-        """Look for more; True where there are others now."""
-        ...
-
-
-@runtime_checkable
-class KeyHolder(Protocol):
-    """A model that remembers keys."""
-
-    async def forget(self) -> None:
-        """Look for keys anew: they have changed."""
-        ...
-
-
-@runtime_checkable
 class PurposeModels(Protocol):
     """A model that knows others for what is asked beside a conversation."""
 
@@ -172,4 +141,4 @@ class KeyUser(Protocol):
 
 def model_named(llm: LLM, name: str | None) -> LLM:
     """The model of a name, itself without one or where it knows no others. Raises `ModelError`."""
-    return llm.named(name) if name is not None and isinstance(llm, NamedModels) else llm
+    return llm.named(name) if name is not None and implements(llm, NamedModels) else llm

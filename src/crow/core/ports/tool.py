@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from crow.core.events import Event
 from crow.core.ports.client import Client
-from crow.core.tools import Call, ToolKind, ToolResult
+from crow.core.tools import Call, Location, ToolKind, ToolResult
 
 
 class Launch(Protocol):
@@ -121,12 +121,8 @@ class ToolEnvironment(Protocol):
 class Tool(Protocol):
     """Something a model can call. ``parameters`` is JSON Schema of an object.
 
-    Five more members are used where an object has them: ``title(args) -> str`` (what a person
-    reads), ``locations(args, cwd) -> tuple[Location, ...]``, ``prepare(args, cwd) -> args`` (the
-    arguments as hooks are to see them, paths absolute), ``check(args) -> str | None`` (what is
-    wrong with arguments; without it the core checks required keys and plain types) and ``async
-    preview(args, ctx) -> ToolResult | None``, which is called before the user is asked: what the
-    call would do, as ``diffs``, or the failure that it cannot but end in. It changes nothing.
+    It may have more: the core asks for `TitledTool`, `LocatedTool`, `PreparingTool`, `CheckedTool`
+    and `PreviewTool`, extensions for the protocols of `crow.ports.tools`.
     """
 
     @property
@@ -140,6 +136,88 @@ class Tool(Protocol):
     async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult | str:
         """Do it. Errors meant for the model are results; a raised exception becomes one."""
         ...
+
+
+@runtime_checkable
+class TitledTool(Protocol):
+    """A tool that says a call in a line."""
+
+    def title(self, args: dict[str, Any]) -> str:
+        """What a person reads; the tool's name where it is empty."""
+        ...
+
+
+@runtime_checkable
+class LocatedTool(Protocol):
+    """A tool whose calls are about files."""
+
+    def locations(self, args: dict[str, Any], cwd: str) -> Iterable[Location]:
+        """The files of one, absolute, for editors that go along."""
+        ...
+
+
+@runtime_checkable
+class PreparingTool(Protocol):
+    """A tool that has its arguments put right before anybody looks at them."""
+
+    def prepare(self, args: dict[str, Any], cwd: str) -> dict[str, Any] | None:
+        """The arguments as hooks are to see them, paths absolute; None leaves them as they are."""
+        ...
+
+
+@runtime_checkable
+class CheckedTool(Protocol):
+    """A tool that checks arguments itself; else the core checks required keys and plain types."""
+
+    def check(self, args: dict[str, Any]) -> str | None:
+        """What is wrong with them."""
+        ...
+
+
+@runtime_checkable
+class PreviewTool(Protocol):
+    """A tool that can tell what a call would do."""
+
+    async def preview(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult | None:
+        """That, as ``diffs``, or the failure that the call cannot but end in; changes nothing.
+
+        It is called before the user is asked about the call.
+        """
+        ...
+
+
+@runtime_checkable
+class HintedTool(Protocol):
+    """A tool of whose use the system prompt says something."""
+
+    @property
+    def hint(self) -> str:
+        """A line of it; empty for none."""
+        ...
+
+
+@runtime_checkable
+class DeferrableTool(Protocol):
+    """A tool whose definition may wait until the model looks for it."""
+
+    @property
+    def defer_loading(self) -> bool: ...
+
+
+@runtime_checkable
+class AskingTool(Protocol):
+    """A tool whose work is to ask its user: nobody is asked before whether it may."""
+
+    @property
+    def asks_user(self) -> bool: ...
+
+
+@runtime_checkable
+class InteractiveTool(Protocol):
+    """A tool that wants its user asked each time, whatever rules allow."""
+
+    @property
+    def interactive(self) -> bool: ...
 
 
 class SlashCommand(Protocol):

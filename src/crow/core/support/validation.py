@@ -12,6 +12,7 @@ from typing import (
     Literal,
     NotRequired,
     Required,
+    TypeGuard,
     TypeVar,
     Union,
     cast,
@@ -24,8 +25,11 @@ from typing import (
 from crow.core.support.frozen import KeptDict, is_frozen
 
 Fits = Callable[[Any], bool]
+P = TypeVar("P")
 V = TypeVar("V")
 NO_SHAPES: Mapping[str, Any] = types.MappingProxyType({})
+MEMBERS: dict[type[object], tuple[str, ...]] = {}
+"""The members of protocols that were asked for; see `members_of`."""
 SHOWN = 60
 MODULES = r"(?:\w+\.)+(?=\w)"
 
@@ -84,6 +88,16 @@ def _parts(name: str, value: Any, shape: Any) -> Iterator[tuple[str, Any, Any]]:
         yield from ((f"{name}[{pair[0]!r}]", pair[1], inner[is_map]) for pair in pairs)
 
 
+def refuse_no_lists(**options: object) -> None:
+    """Raise ``TypeError`` for what is no list, also for texts and tables, which would be taken."""
+    for option, given in options.items():
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise TypeError(f"{option} takes a list: [{given!r}]")
+        if isinstance(given, Mapping):
+            hint = f"what is set stands in settings={{{option!r}: {{...}}}}"
+            raise TypeError(f"{option} takes a list: {hint}")
+
+
 class Checked(dict[str, V]):
     """An object whose values have a shape, whoever puts them there; ``shapes`` are single keys'."""
 
@@ -133,17 +147,50 @@ def _told(shape: Any) -> str:
     return re.sub(MODULES, "", str(shape))
 
 
-def _members(protocol: Any) -> list[str]:
-    names: list[str] = [*vars(protocol), *protocol.__annotations__]
-    return [name for name in names if name[0] != "_"]
+def implements(thing: object, protocol: type[P]) -> TypeGuard[P]:
+    """True where an object has all members of a protocol, whatever it is an instance of.
+
+    ``isinstance`` says so, too, of a protocol that is ``runtime_checkable``; but it is slow before
+    Python 3.12, and since then it does not see what an object has from another one by
+    ``__getattr__``, as one has that stands for another. No property of its class is read.
+    """
+    for name in MEMBERS.get(protocol) or members_of(protocol):
+        if not hasattr(type(thing), name) and not hasattr(thing, name):
+            return False
+    return True
+
+
+def implementing(things: Iterable[object], protocol: type[P]) -> list[P]:
+    """Those of some objects that have all members of a protocol; see `implements`."""
+    name, *others = members_of(protocol)
+    found: list[Any] = [x for x in things if hasattr(type(x), name) or hasattr(x, name)]
+    return [each for each in found if implements(each, protocol)] if others else found
+
+
+def first_implementing(things: Iterable[object], protocol: type[P]) -> P | None:
+    """The first object that has all members of a protocol; None where none has."""
+    return next(iter(implementing(things, protocol)), None)
+
+
+def members_of(protocol: type[object]) -> tuple[str, ...]:
+    """The names that a protocol asks for, those of the protocols that it extends among them."""
+    if (known := MEMBERS.get(protocol)) is None:
+        names: list[str] = []
+        for each in protocol.__mro__:
+            own = vars(each)
+            if "_is_protocol" in own:
+                names += [*own, *own.get("__annotations__", ())]
+        known = tuple(dict.fromkeys(name for name in names if name[0] != "_"))
+        MEMBERS[protocol] = known
+    return known
 
 
 def _lacking(value: object, shape: Any) -> list[str]:
     """What a protocol asks for that a value has not, where any of it is there."""
     if not getattr(shape, "_is_protocol", False):
         return []
-    lacking = [name for name in _members(shape) if not hasattr(value, name)]
-    return lacking if len(lacking) < len(_members(shape)) else []
+    lacking = [name for name in members_of(shape) if not hasattr(value, name)]
+    return lacking if len(lacking) < len(members_of(shape)) else []
 
 
 def json_value(value: Any) -> bool:
@@ -177,7 +224,7 @@ def fits(shape: Any) -> Fits:
     if shape is Any or not isinstance(shape, type):
         return lambda value: True
     if getattr(shape, "_is_protocol", False):
-        members = _members(shape)
+        members = members_of(shape)
         return lambda value: all(hasattr(value, name) for name in members)
     if is_typeddict(shape):
         return _typed_dict(shape)

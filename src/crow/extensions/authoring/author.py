@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from crow import Allow, Ask, Context, ToolContext, hook
 from crow.extensions.authoring.tool import NAME as TOOL
 from crow.extensions.authoring.tool import LoadExtension
+from crow.ports import is_attended
 
 if TYPE_CHECKING:
     from crow.project import Proposals
@@ -42,8 +43,12 @@ class Author:
 
     def offer(self, ctx: Context) -> None:
         """Let the model have the tool in this session, where somebody can look at the code."""
-        session, answers = ctx.session, getattr(ctx.client, "answers", True)
-        if self._proposals is None or not answers or ctx.agent.tool(TOOL, session) is not None:
+        session = ctx.session
+        if (
+            self._proposals is None
+            or not is_attended(ctx.client)
+            or ctx.agent.tool(TOOL, session) is not None
+        ):
             return
         ctx.state[TOOL] = True
         session.add_tool(LoadExtension(self._proposals()))

@@ -17,6 +17,7 @@ from crow.extensions.commands.builtin import DIRECTORY_ADDED, REQUEST, builtin_c
 from crow.hooks import FIRST, LAST
 from crow.keys import Key
 from crow.messages import text_of
+from crow.ports import model_named
 from crow.project import foreign_folders, is_trusted, project_of
 
 if TYPE_CHECKING:
@@ -307,12 +308,10 @@ class CommandsHook:
 
 async def _refused(ctx: CommandContext, model: str) -> str | None:
     """Why a model cannot answer this prompt; None where it can."""
-    named = getattr(ctx.agent.llm, "named", None)
-    if named is not None:
-        try:
-            named(model)
-        except ModelError as error:
-            return str(error)
+    try:
+        model_named(ctx.agent.llm, model)
+    except ModelError as error:
+        return str(error)
     change = ConfigContext(ctx.agent, ctx.session, {"model": model})
     ruling = await ctx.agent.hooks.on_config_change.fire(change)
     return ruling.reason or "a hook objects to the model" if ruling.refused else None

@@ -11,6 +11,7 @@ from crow import Answer, Command, Context
 from crow.hooks import Point
 from crow.keys import INSTRUCTION_FILES, PROMPT_CACHE, Key
 from crow.messages import is_prompt, weight
+from crow.ports import model_named, names_of, thought_levels_of
 
 if TYPE_CHECKING:
     from crow import Agent, CommandContext, Message, Session
@@ -72,17 +73,13 @@ def _model_lines(agent: Agent, session: Session) -> Iterator[str]:
     window = agent.context_window(session)
     size = f"{window:,} tokens" if window else "unknown size"
     yield f"The model is {session.model or agent.llm.model}, with a window of {size}."
-    known: Iterable[str] = getattr(agent.llm, "models", ())
-    yield from (f"- {name}" for name in known)
+    yield from (f"- {name}" for name in names_of(agent.llm))
     yield f"/model NAME changes it, /model {DEFAULT} takes the agent's own."
 
 
 async def think(ctx: CommandContext) -> Answer:
     """Show or change how hard the model thinks."""
-    llm: Any = ctx.agent.llm
-    named = getattr(llm, "named", None)
-    llm = llm if ctx.session.model is None or named is None else named(ctx.session.model)
-    levels: tuple[str, ...] = tuple(getattr(llm, "thought_levels", ()))
+    levels = thought_levels_of(model_named(ctx.agent.llm, ctx.session.model))
     params: dict[str, Any] = ctx.session.options.get("params", {})
     wanted = ctx.args
     if not wanted:

@@ -8,10 +8,11 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict, cast
+from typing import TYPE_CHECKING, Annotated, NotRequired, TypedDict, cast
 from urllib.parse import urlsplit
 
 from crow import (
+    LLM,
     Answer,
     Arg,
     Command,
@@ -30,6 +31,7 @@ from crow.errors import ModelError
 from crow.hooks import LAST
 from crow.keys import PROMPT_CACHE, Key
 from crow.messages import add_usage
+from crow.ports import facts_of, model_named, url_of
 
 if TYPE_CHECKING:
     from crow import Agent
@@ -89,7 +91,7 @@ class CostHook:
         """Price a reply."""
         await self._settle(ctx)
         llm = _llm_of(ctx, ctx.model)
-        names = [name for name in (ctx.model, getattr(llm, "model", None)) if name]
+        names = [name for name in (ctx.model, llm.model if llm else "") if name]
         self._load_meanwhile(ctx, names, llm)
         reply = await call_next()
         if reply.usage is None:
@@ -117,7 +119,7 @@ class CostHook:
         if beside.get("total_tokens", 0) <= 0 or beside.get("cost"):
             return
         llm = _llm_of(ctx, ctx.session.model)
-        names = [name for name in (ctx.session.model, getattr(llm, "model", None)) if name]
+        names = [name for name in (ctx.session.model, llm.model if llm else "") if name]
         cost = await self._cost(names, llm, beside)
         if cost is not None:
             more: Usage = {"cost": cost}
@@ -126,14 +128,14 @@ class CostHook:
                 ctx.run.reply.usage = add_usage(ctx.run.reply.usage, more)
         SETTLED.set(ctx, {**ctx.session.usage})
 
-    def _load_meanwhile(self, ctx: TurnContext, names: list[str], llm: object) -> None:
+    def _load_meanwhile(self, ctx: TurnContext, names: list[str], llm: LLM | None) -> None:
         """Read the price list while the model works, where a request may need it."""
         known = any(name in self.prices for name in names) or price_of(llm)
         if not known and self._looks_up(_url_of(llm)) and not is_loaded() and not LOADING.get(ctx):
             LOADING.set(ctx, True)
             ctx.session.spawn(asyncio.to_thread(load))
 
-    async def _cost(self, names: list[str], llm: object, usage: Usage) -> float | None:
+    async def _cost(self, names: list[str], llm: LLM | None, usage: Usage) -> float | None:
         """What tokens cost; None where nobody knows."""
         for name in names:
             if name in self.prices:
@@ -152,19 +154,16 @@ class CostHook:
         return self.catalogue and url is not None and not is_at_home(url)
 
 
-def _llm_of(ctx: Context, model: str | None) -> object:
+def _llm_of(ctx: Context, model: str | None) -> LLM | None:
     """The LLM that answers; None where there is none."""
     try:
-        llm: Any = ctx.agent.llm
-        named = getattr(llm, "named", None)
-        return llm if model is None or named is None else named(model)
+        return model_named(ctx.agent.llm, model)
     except ModelError:
         return None
 
 
-def _url_of(llm: object) -> str | None:
-    url = getattr(getattr(llm, "first", llm), "base_url", None)
-    return url if isinstance(url, str) else None
+def _url_of(llm: LLM | None) -> str | None:
+    return url_of(llm) or None if llm is not None else None
 
 
 def _difference(usage: Usage, seen: Usage) -> Usage:
@@ -193,10 +192,10 @@ def _lines(agent: Agent, session: Session) -> Iterator[str]:
         yield f"- {line}" if line == line.strip() else line
 
 
-def price_of(llm: object) -> Price | None:
+def price_of(llm: LLM | None) -> Price | None:
     """The price that a model knows of itself, which `crow models` shows; None where it has none."""
-    known: Any = getattr(getattr(getattr(llm, "first", llm), "info", None), "prices", None)
-    if known is None:
+    facts = None if llm is None else facts_of(llm)
+    if facts is None or (known := facts.prices) is None:
         return None
     price: Price = {"input": known.input, "output": known.output}
     if known.cache_read:

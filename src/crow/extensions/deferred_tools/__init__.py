@@ -17,6 +17,7 @@ from crow.dataclasses import frozen, mutable
 from crow.hooks import FIRST
 from crow.keys import Key
 from crow.messages import context_block
+from crow.ports import DeferrableTool, ToolBringer, implementing, implements
 
 if TYPE_CHECKING:
     from crow import Message
@@ -148,7 +149,7 @@ class DeferredToolsHook:
     def _defer(self, ctx: Context) -> set[str]:
         """The tools that are too many to be listed; `ToolSearch` is there for them."""
         tools = ctx.agent.tools_of(ctx.session)
-        names = {name for name, tool in tools.items() if getattr(tool, "defer_loading", False)}
+        names = {name for name, tool in tools.items() if may_wait(tool)}
         if not names:
             return names
         from crow.extensions.deferred_tools.search import (
@@ -235,11 +236,13 @@ def _begun(ctx: Context, specs: list[ToolSpec], deferred: set[str]) -> Offered:
 
 def brings_tools(ctx: Context) -> bool:
     """True where an extension may bring tools in the middle of the session."""
-    for each in ctx.agent.extensions_of(ctx.session).values():
-        says: Callable[[Session], bool] | None = getattr(each, "brings_tools", None)
-        if says is not None and says(ctx.session):
-            return True
-    return False
+    used = implementing(ctx.agent.extensions_of(ctx.session).values(), ToolBringer)
+    return any(each.brings_tools(ctx.session) for each in used)
+
+
+def may_wait(tool: object) -> bool:
+    """True for a tool whose definition may wait until the model looks for it."""
+    return implements(tool, DeferrableTool) and tool.defer_loading
 
 
 def _extend(offered: Offered, specs: list[ToolSpec]) -> None:

@@ -13,7 +13,6 @@ import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib import import_module
-from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -39,6 +38,13 @@ from crow.extensions.mcp.limits import Limits, LogLevel, McpOptions
 from crow.hooks import FIRST
 from crow.keys import CLIENT_SERVERS, Key
 from crow.messages import text_of
+from crow.ports import (
+    ServerBringer,
+    ServerClient,
+    implementing,
+    implements,
+    waits_for_servers,
+)
 from crow.project import ServerPolicy, from_home
 
 if TYPE_CHECKING:
@@ -317,7 +323,7 @@ class McpHook:
             ctx.tools = list(ctx.agent.tool_specs(ctx.session))
 
     def _is_patient(self, ctx: Context) -> bool:
-        return self.wait is None and bool(getattr(ctx.client, "waits_for_servers", False))
+        return self.wait is None and waits_for_servers(ctx.client)
 
     @hook("before_tool", order=FIRST, timeout=LONGEST_WAIT)
     def look(self, ctx: ToolContext) -> Awaitable[None] | None:
@@ -327,7 +333,9 @@ class McpHook:
     @hook("before_tool")
     def judge(self, ctx: ToolContext) -> Ask | None:
         """Ask about a tool that was used before and has become another one since."""
-        change = getattr(ctx.tool, "change", "")
+        from crow.ports import ChangedTool
+
+        change = ctx.tool.change if implements(ctx.tool, ChangedTool) else ""
         return Ask(f"{ctx.name} {change}", rule=CHANGED) if change else None
 
 
@@ -385,7 +393,10 @@ def _named(session: Session) -> object:
     """The servers that the client names; they may hold secrets and are never stored."""
     cache, asked = session.cache, session.options.pop("mcp_servers", None)
     if asked is not None or CLIENT_SERVERS not in cache:
-        cache[CLIENT_SERVERS] = asked or getattr(session.client, "mcp_servers", None)
+        client = session.client
+        cache[CLIENT_SERVERS] = asked or (
+            client.mcp_servers if implements(client, ServerClient) else None
+        )
     return cache[CLIENT_SERVERS]
 
 
@@ -393,6 +404,6 @@ def _lent(session: Session) -> dict[str, object]:
     """The servers that extensions bring along, by name."""
     extensions = cast("Agent", session.agent).extensions_of(session).values()
     lent: dict[str, object] = {}
-    for servers in filter(None, map(getattr, extensions, repeat("mcp_servers"), repeat(None))):
-        lent.update(servers)
+    for each in implementing(extensions, ServerBringer):
+        lent.update(each.mcp_servers or {})
     return lent

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from crow import RunContext
 from crow.errors import ModelError
 from crow.extensions.mcp.failure import Gone, Refused
 from crow.extensions.mcp.result import of_resource
 from crow.messages import Content, Part, text_of
+from crow.ports import inputs_of, model_named
 
 if TYPE_CHECKING:
     from crow.extensions.mcp.server import Server
@@ -41,7 +42,7 @@ async def _show(ctx: RunContext, what: str, content: Content, size: int) -> str:
         await ctx.ui.notify(f"read {what}, {size} characters")
         return ""
     count = counted(len(pictures), "picture")
-    if "image" not in inputs_of(ctx):
+    if "image" not in accepted_inputs(ctx):
         told = f"has {count}, which this model does not take"
         await ctx.ui.notify(f"{what} {told}", severity="warning")
         return f"\n[{'a picture' if len(pictures) == 1 else count}, which this model does not take]"
@@ -57,16 +58,13 @@ def text_part(text: str) -> Part:
     return {"type": "text", "text": text}
 
 
-def inputs_of(ctx: RunContext) -> frozenset[str]:
+def accepted_inputs(ctx: RunContext) -> frozenset[str]:
     """What the session's model takes beside text; pictures where it does not say."""
-    llm: Any = ctx.agent.llm
-    named = getattr(llm, "named", None)
     try:
-        llm = named(ctx.session.model) if named and ctx.session.model else llm
-        known: frozenset[str] | None = getattr(llm, "inputs", None)
+        known = inputs_of(model_named(ctx.agent.llm, ctx.session.model))
     except ModelError:
         return frozenset()
-    return frozenset({"image"}) if known is None else known
+    return frozenset({"image"} if known is None else known)
 
 
 def counted(number: int, noun: str) -> str:

@@ -13,6 +13,7 @@ from crow import Completion, Context, Request
 from crow.errors import ModelError
 from crow.extensions.mcp.failure import Refused, plain
 from crow.keys import Key
+from crow.ports import inputs_of
 
 if TYPE_CHECKING:
     from crow import Message
@@ -32,7 +33,7 @@ async def sample(ctx: Context, server: str, wish: Mapping[str, Any]) -> dict[str
 
     Raises `Refused` where the user wants none, nobody can be asked, or there is none.
     """
-    inputs = frozenset(getattr(ctx.agent.llm, "inputs", ()))
+    inputs = frozenset(inputs_of(ctx.agent.llm) or ())
     messages = [_message(said, inputs) for said in wish["messages"]]
     if wish.get("systemPrompt"):
         messages.insert(0, {"role": "system", "content": str(wish["systemPrompt"])})

@@ -34,6 +34,7 @@ from crow.extensions.mcp.failure import (
 from crow.extensions.mcp.limits import LINES, Limits
 from crow.extensions.mcp.tool import McpTool
 from crow.keys import PROGRAMS
+from crow.ports import BrowserClient, implements, is_attended
 from crow.process import ProcessReaper
 
 if TYPE_CHECKING:
@@ -385,7 +386,7 @@ class Server:
     def person(self) -> SignIn | None:
         """The user, where a call needs it or somebody wants to sign in."""
         may_ask = self._signs_in or self._link is not None
-        if not may_ask or not getattr(self._ctx.client, "answers", True):
+        if not may_ask or not is_attended(self._ctx.client):
             return None
         return BrowserSignIn(self._show, self._wait_for_user)
 
@@ -415,10 +416,10 @@ class Server:
         text = f"{text} The page is:\n{url}"
         if await ui.select(text, (OPEN, LATER), url=url) != OPEN:
             raise SignInNeeded(needed(self.name))
-        opens = getattr(self._ctx.client, "opens_pages", None)
-        if opens:
-            open_page(url)
-        if opens is not None:  # a terminal, maybe on another machine than the browser
+        client = self._ctx.client
+        if implements(client, BrowserClient):
+            if client.opens_pages:
+                open_page(url)
             listener.take(await ui.ask(PASTE))
 
 

@@ -19,6 +19,7 @@ from crow.extensions.mcp.prompts import Prompts
 from crow.extensions.mcp.resources import ListMcpResources, ReadMcpResource
 from crow.extensions.mcp.server import Server
 from crow.extensions.mcp.tool import McpTool
+from crow.ports import waits_for_servers
 from crow.process import ProcessReaper
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class Servers:
             await self._ctx.ui.notify(text)
             await self.show()
         await self.offer_prompts()
-        if not getattr(self._ctx.client, "waits_for_servers", False):  # nobody types there
+        if not waits_for_servers(self._ctx.client):  # else nobody types there
             await server.list_resources()
 
     def mentions(self) -> list[str]:

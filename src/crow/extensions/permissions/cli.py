@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from crow import Allow, Ask, Deny, Stop
 from crow.cli import Output, UsageError, declare_agent, load_agent
 from crow.dataclasses import frozen
+from crow.ports import HandlerProvider, implements
 
 if TYPE_CHECKING:
     from crow import Agent
@@ -161,7 +162,7 @@ async def judged(agent: Agent, tool: str, args: dict[str, Any], cwd: str) -> Jud
     session.mode = rules.mode
     run = RunContext(agent, session, "")
     call = ToolContext(run, Call(CHECKED, tool, args), agent.tool(tool, session))
-    call.args = call.ask_tool("prepare", call.args, cwd) or call.args
+    call.args = call.prepared()
     before = dict(call.args)
     verdict = (await agent.hooks.before_tool.fire(call)).verdict
     changed = None if call.args == before else call.args
@@ -184,8 +185,9 @@ def decision_of(verdict: Allow | Ask | Deny | Stop) -> str:
 
 def hook_decision(agent: Agent, record: Record, tool: str) -> str:
     """A hook that decided; where it runs handlers, those that it may have been."""
-    chosen = getattr(agent.extensions.get(record.owner), "chosen", None)
-    named = [f"{each} from {each.source}" for each in chosen("PreToolUse", tool)] if chosen else []
+    hooks = agent.extensions.get(record.owner)
+    chosen = hooks.chosen("PreToolUse", tool) if implements(hooks, HandlerProvider) else ()
+    named = [f"{each} from {each.source}" for each in chosen]
     if named:
         return f"by a hook: {'; '.join(named)}"
     return f"by the hook {record.owner}: {record.hook}"

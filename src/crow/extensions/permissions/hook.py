@@ -27,6 +27,7 @@ from crow.dataclasses import frozen
 from crow.events import ALLOW_ONCE, REJECT_ONCE, ConfigChanged, Notice, Option
 from crow.extensions.permissions.settings import MODES, NO_LIMITS, OFFERED, QUIET, Limits
 from crow.keys import GIVEN_MODE, MAY_READ, SANDBOX, UNASKED
+from crow.ports import AskingTool, InteractiveTool, implements
 
 if TYPE_CHECKING:
     from crow import Agent, Session
@@ -241,7 +242,7 @@ class PermissionsHook:
                 return Deny(decision.reason, decision.rule)
             case "deny":
                 return Ask(decision.reason, default=True, options=(), ring=decision.ring)
-            case "ask" if not decision.rule and getattr(ctx.tool, "asks_user", False):
+            case "ask" if not decision.rule and _asks_itself(ctx.tool):
                 return Allow("it asks the user itself", decision.ring)
             case "ask" if decision.default:
                 return self._question(ctx, permissions, decision)
@@ -337,6 +338,10 @@ def lend(session: Session, state: dict[str, Any], named: Iterable[str]) -> None:
         session.directories = (*own, *lent)
 
 
+def _asks_itself(tool: object) -> bool:
+    return implements(tool, AskingTool) and tool.asks_user
+
+
 def _takes_long(ctx: ToolContext) -> bool:
     """True for a command that may need a second parser's opinion, which is a process.
 
@@ -356,7 +361,7 @@ def judged(permissions: Permissions, ctx: ToolContext) -> Decision:
         from crow.extensions.permissions.confinement import Confinement
 
         permissions = replace(permissions, confined=Confinement.of(sandbox))
-    interactive = bool(getattr(ctx.tool, "interactive", False))
+    interactive = implements(ctx.tool, InteractiveTool) and ctx.tool.interactive
     name = ctx.call.called(ctx.tool)
     return permissions.judge(name, ctx.args, cwd=ctx.cwd, interactive=interactive)
 

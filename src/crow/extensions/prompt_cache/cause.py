@@ -10,6 +10,7 @@ from crow.dataclasses import frozen
 from crow.extensions.prompt_cache.sent_request import Memory, Sent, Stage, begins_with, parting
 from crow.hooks import Record
 from crow.messages import weight
+from crow.ports import ServerTool, implements
 
 if TYPE_CHECKING:
     from crow import TurnContext
@@ -116,8 +117,7 @@ def _of_tools(ctx: TurnContext, memory: Memory, before: Sent, now: Sent) -> tupl
 
 def _owner(ctx: TurnContext, name: str) -> str:
     tool = ctx.agent.tool(name, ctx.session)
-    server = getattr(tool, "mcp_server", {}).get("name")
-    if server:
+    if implements(tool, ServerTool) and (server := tool.mcp_server.get("name")):
         return f"the MCP server {server}"
     return f"the extension {ctx.agent.scope_of(ctx.session).owner_of('tools', name)}"
 

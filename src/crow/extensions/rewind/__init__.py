@@ -15,6 +15,7 @@ from crow import Arg, Command, Context, Session, SessionContext, ToolContext, ho
 from crow.dataclasses import entity
 from crow.hooks import LAST, NextCall
 from crow.keys import Key
+from crow.ports import AttachmentStore, implements
 from crow.project import state_directory
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ class RewindHook:
 
     def _shared(self, session: Session) -> Attachments | None:
         store = session.store or (self._agent and self._agent.store)
-        return getattr(store, "attachments", None)
+        return store.attachments if implements(store, AttachmentStore) else None
 
     def init_agent(self, agent: Agent) -> None:
         """Offer ``/rewind``."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from crow import Answer, CommandContext
 from crow.extensions.rewind.plan import Plan, named
 from crow.messages import is_prompt
+from crow.ports import TreeStore, implements
 
 if TYPE_CHECKING:
     from crow import Session
@@ -140,10 +141,8 @@ def choices_of(plan: Plan, *, has_talk: bool) -> list[str]:
 
 async def prompts_of(ctx: CommandContext) -> list[tuple[str, float]]:
     """The prompts of the session and when they were said, as the store has them."""
-    tree: Any = getattr(ctx.agent.store, "tree", None)
-    if tree is None:
-        return []
-    points = await tree(ctx.session.id)
+    store = ctx.agent.store
+    points = await store.tree(ctx.session.id) if implements(store, TreeStore) else ()
     return [(each.text, each.at) for each in points if each.is_here and each.kind == "prompt"]
 
 

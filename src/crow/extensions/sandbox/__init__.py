@@ -26,6 +26,7 @@ from crow import (
 from crow.dataclasses import frozen
 from crow.hooks import FIRST, LAST, NextCall
 from crow.keys import PROGRAMS, SANDBOX, Key
+from crow.ports import CheckedTool, PreviewTool, TitledTool, implements
 from crow.project import SandboxSettings
 from crow.tools import ToolKind
 
@@ -115,7 +116,7 @@ class SandboxHook:
 
     def _add(self, host: Agent | Session, bash: Tool | None) -> None:
         host.add_command(Command("sandbox", "Show what commands run in", tell), replace=True)
-        plain: Tool | None = getattr(bash, "without_sandbox", bash)
+        plain = bash.without_sandbox if isinstance(bash, Escapable) else bash
         if plain is not None and self.settings.enabled and self.settings.escapes:
             host.add_tool(Escapable(plain), replace=True)
         elif plain is not bash and plain is not None:
@@ -251,19 +252,19 @@ class Escapable:
         """What is wrong with arguments."""
         if not isinstance(args.get(ESCAPE, False), bool):
             return f"{ESCAPE} must be true or false"
-        own: Any = self.without_sandbox
-        return own.check(without(args))
+        own = self.without_sandbox
+        return own.check(without(args)) if implements(own, CheckedTool) else None
 
     def title(self, args: dict[str, Any]) -> str:
         """The command, and whether it is to run outside."""
-        own: Any = self.without_sandbox
-        outside = "  (outside the sandbox)" if args.get(ESCAPE) is True else ""
-        return f"{own.title(without(args))}{outside}"
+        own = self.without_sandbox
+        said = own.title(without(args)) if implements(own, TitledTool) else self.name
+        return f"{said}  (outside the sandbox)" if args.get(ESCAPE) is True else said
 
     async def preview(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult | None:
         """The failure that a call cannot but end in."""
-        own: Any = self.without_sandbox
-        return await own.preview(without(args), ctx)
+        own = self.without_sandbox
+        return await own.preview(without(args), ctx) if implements(own, PreviewTool) else None
 
     async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult | str:
         """Run the command; where, others have decided."""

@@ -93,6 +93,15 @@ class Backend(Protocol):
         ...
 
 
+class RememberedBackend(Backend, Protocol):
+    """One that is found faster when it is looked for again."""
+
+    @property
+    def about(self) -> str:
+        """What has to be known for that."""
+        ...
+
+
 class Unconfined:
     """The lack of a sandbox: every command runs as the user."""
 

@@ -10,9 +10,10 @@ import threading
 from collections.abc import Callable
 
 from crow.dataclasses import frozen
-from crow.extensions.sandbox.backend import Backend, Launch, Unconfined
+from crow.extensions.sandbox.backend import Backend, Launch, RememberedBackend, Unconfined
 from crow.extensions.sandbox.policy import Policy
 from crow.extensions.sandbox.probe_cache import bwrap, remember, remembered
+from crow.ports import implements
 
 _SECONDS = 10.0
 _ORDER = ("bubblewrap", "landlock", "seatbelt")
@@ -45,8 +46,8 @@ def find_backend(wanted: str | None = None, *, anew: bool = False) -> Backend:
         return _MAKE[known.name](known.about)
     answers = (ask(name) for name in _ORDER)
     backend = next((each.backend for each in answers if each.backend), Unconfined())
-    if (about := getattr(backend, "about", None)) is not None:
-        remember(backend.name, about)
+    if implements(backend, RememberedBackend):
+        remember(backend.name, backend.about)
     return backend
 
 

@@ -15,6 +15,7 @@ from crow.extensions.shell_hooks.handler import Handler, handlers_of
 from crow.extensions.shell_hooks.joint_outcome import NOTHING, JointOutcome
 from crow.extensions.shell_hooks.memory import SILENT, Memory
 from crow.extensions.shell_hooks.terminal import send
+from crow.ports import RuleMatcher, first_implementing
 from crow.project import HookFile
 from crow.tools import ToolName
 
@@ -134,4 +135,5 @@ class Handlers:
 def judge_of(session: Session) -> Applies | None:
     """What says whether a permission rule speaks of a call; None where no extension can."""
     used = session.agent.extensions_of(session).values() if session.agent else ()
-    return next((each.rule_applies for each in used if hasattr(each, "rule_applies")), None)
+    matcher = first_implementing(used, RuleMatcher)
+    return None if matcher is None else matcher.rule_applies

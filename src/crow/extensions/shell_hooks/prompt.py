@@ -12,6 +12,7 @@ from crow import Call, Request, RunContext, ToolContext, ToolResult
 from crow.extensions.shell_hooks.handler import Handler
 from crow.extensions.shell_hooks.outcome import Outcome, failed
 from crow.extensions.shell_hooks.output import RawOutput
+from crow.ports import ServerTool, implements
 
 if TYPE_CHECKING:
     from crow import Context, Message, Tool
@@ -139,11 +140,16 @@ async def call_tool(
 def _tool_of(ctx: Context, server: str, name: str) -> Tool | None:
     """A tool by what its server is called; long names are cut in the tool's own."""
     for tool in ctx.agent.tools_of(ctx.session).values():
-        told = getattr(tool, "mcp_server", {})
-        if told.get("name") == server and getattr(tool, "raw_name", None) == name:
+        if _is_called(tool, server, name):
             return tool
     plain = (re.sub(r"[^\w-]", "_", part) for part in (server, name))
     return ctx.agent.tool("__".join(("mcp", *plain)), ctx.session)
+
+
+def _is_called(tool: object, server: str, name: str) -> bool:
+    if not implements(tool, ServerTool):
+        return False
+    return tool.mcp_server.get("name") == server and tool.raw_name == name
 
 
 def _put(value: Any, whole: Mapping[str, Any]) -> Any:

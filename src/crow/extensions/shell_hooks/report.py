@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 from crow.extensions.shell_hooks.output import RawOutput
+from crow.ports import HookClient, implements
 
 if TYPE_CHECKING:
     from crow import Context
@@ -32,8 +33,9 @@ class Report:
 
     def __init__(self, handler: Handler, ctx: Context, about: str) -> None:
         root = ctx.session.root
-        tell: Callable[..., None] | None = getattr(root.client, "follow_hook", None)
+        client = root.client
         is_ours = handler.kind == "callback" or handler.event.name in UNTOLD
+        tell = client.follow_hook if implements(client, HookClient) else None
         self._tell = None if is_ours else tell
         self._session = root.id
         self._event = handler.event.name

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from crow.ports import TerminalClient, implements
 
 if TYPE_CHECKING:
     from crow import Context
@@ -16,6 +18,8 @@ HARMLESS = re.compile(
 
 def send(ctx: Context, sequence: object) -> None:
     """Have the terminal obey a sequence, where there is one and the sequence is harmless."""
-    obey: Any = getattr(ctx.session.root.client, "obey", None)
-    if obey is not None and isinstance(sequence, str) and HARMLESS.fullmatch(sequence):
-        obey(sequence)
+    client = ctx.session.root.client
+    if not isinstance(sequence, str) or not HARMLESS.fullmatch(sequence):
+        return
+    if implements(client, TerminalClient):
+        client.obey(sequence)

@@ -10,6 +10,7 @@ from crow import Allow, Deny, Stop, ToolResult
 from crow.extensions.shell_hooks.joint_outcome import JointOutcome, chained
 from crow.extensions.shell_hooks.permission import suggestions, update
 from crow.hooks import HookResult
+from crow.ports import ServerTool, implements
 from crow.tools import ToolName
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ def fields_of(ctx: ToolContext) -> dict[str, Any]:
     fields: dict[str, Any] = {"tool_name": name, "tool_input": ctx.args}
     if name.startswith("mcp__"):
         unknown = {"name": name[5:].partition("__")[0], "source": "dynamic"}
-        fields["mcp_server"] = getattr(ctx.tool, "mcp_server", unknown)
+        tool = ctx.tool
+        fields["mcp_server"] = tool.mcp_server if implements(tool, ServerTool) else unknown
     return fields
 
 

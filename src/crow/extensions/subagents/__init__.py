@@ -20,6 +20,7 @@ from crow.extensions.subagents.definition import (
     defined,
 )
 from crow.keys import Key
+from crow.ports import Inherited, implements
 
 if TYPE_CHECKING:
     from crow import LLM, Agent, Session, SessionContext, ToolContext, ToolEnvironment
@@ -221,8 +222,13 @@ class SubagentsHook:
     def inherited(self, call: ToolContext) -> dict[str, Any]:
         """The caller's extensions that a sub-agent has as well, by name."""
         known = call.agent.extensions_of(call.session)
-        own = [name for name, each in known.items() if getattr(each, "inherited", False) is True]
+        own = [name for name, each in known.items() if _goes_along(each)]
         return {name: known[name] for name in (*self.inherit, *own) if name in known}
+
+
+def _goes_along(extension: object) -> bool:
+    """True for one that each sub-agent has; an extension such as this one has a method so named."""
+    return implements(extension, Inherited) and extension.inherited is True
 
 
 class AgentTool:

@@ -11,6 +11,7 @@ from crow.extensions.subagents.relay import Relay
 from crow.extensions.subagents.work import NAME, Task, level
 from crow.keys import JOBS
 from crow.messages import context_block
+from crow.ports import waits_for_servers
 
 if TYPE_CHECKING:
     from crow import ToolContext
@@ -35,8 +36,7 @@ def is_left(definition: Definition, args: dict[str, Any], call: ToolContext) -> 
     """
     wish = args.get("run_in_background")
     wanted = definition.goes_on if wish is None else wish is True
-    ends = getattr(call.client, "waits_for_servers", False)
-    return wanted and not ends and level(call.session) == 0
+    return wanted and not waits_for_servers(call.client) and level(call.session) == 0
 
 
 class Working:

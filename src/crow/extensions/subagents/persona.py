@@ -11,6 +11,7 @@ from crow.extensions.subagents.memory import remembering
 from crow.extensions.subagents.skills_and_servers import servers_of
 from crow.extensions.subagents.work import model_of
 from crow.keys import GIVEN_MODE, INITIAL_PROMPT, ROLE
+from crow.ports import serves_session
 from crow.project import matching_names, use_front_matter
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class Persona:
 
     def hides(self, name: str, tool: object) -> bool:
         """True for a tool that the agent has not."""
-        return not (self.definition.may_have(name) or getattr(tool, "serves_session", False))
+        return not (self.definition.may_have(name) or serves_session(tool))
 
 
 def preceded(first: str, prompt: Content) -> Content:

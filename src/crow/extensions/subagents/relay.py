@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from crow.events import Notice, Retrying, ToolEnded, ToolPending, ToolProgress, ToolStarted
+from crow.ports import FormClient, PageClient, SubagentClient, implements, is_attended
 
 if TYPE_CHECKING:
     from crow import ToolContext
@@ -93,12 +94,12 @@ class Relay:
     @property
     def shows_subagents(self) -> bool:
         """Whether the client shows a sub-agent's whole work, in a place of its own."""
-        return getattr(self.client, "shows_subagents", False)
+        return implements(self.client, SubagentClient) and self.client.shows_subagents
 
     @property
     def answers(self) -> bool:
         """Whether somebody is there to answer."""
-        return not self.is_left and getattr(self.client, "answers", True)
+        return not self.is_left and is_attended(self.client)
 
     async def permission(self, session_id: str, request: PermissionRequest) -> str | None:
         """Ask the user; a call that is asked about is shown by itself, to its end."""
@@ -120,17 +121,16 @@ class Relay:
 
     async def fill_in(self, session_id: str, form: Form) -> Filled | None:
         """Show the user a form; None where their client shows none."""
-        fill_in = getattr(self.client, "fill_in", None)
-        if fill_in is None or self.is_left:
+        client = self.client
+        if self.is_left or not implements(client, FormClient):
             return None
         async with self.turn:
-            return await fill_in(session_id, form)
+            return await client.fill_in(session_id, form)
 
     async def complete(self, session_id: str, page_id: str) -> None:
         """The user is done with a page."""
-        tell = getattr(self.client, "complete", None)
-        if tell is not None:
-            await tell(session_id, page_id)
+        if implements(self.client, PageClient):
+            await self.client.complete(session_id, page_id)
 
 
 def in_a_line(text: str) -> str:

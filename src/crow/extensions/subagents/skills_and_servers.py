@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from crow.extensions.subagents.definition import Definition
 from crow.keys import Key
+from crow.ports import ServerConnector, SkillReader, first_implementing
 from crow.project import FrontMatter, is_trusted, project_of
 
 if TYPE_CHECKING:
@@ -25,10 +26,10 @@ async def prepared(call: ToolContext, definition: Definition) -> Definition:
     known = TOLD.setdefault(call, set[str]())
     faults: list[str] = []
     used = call.agent.extensions_of(call.session).values()
-    texts: Any = next((it.skill_text for it in used if hasattr(it, "skill_text")), None)
+    skills = first_implementing(used, SkillReader)
     prompt = definition.prompt
     for name in FrontMatter(dict(definition.front_matter), "").names("skills") or ():
-        text = await texts(call, name) if texts else None
+        text = await skills.skill_text(call, name) if skills else None
         faults += [] if text else [f"it has no skill {name}: there is none"]
         prompt += f"\n\n{text}" if text else ""
     if faults and not definition.of_plugin and definition.name not in known:
@@ -45,8 +46,8 @@ async def servers_of(ctx: Context, definition: Definition) -> object | None:
     """
     described = definition.servers
     used = ctx.agent.extensions_of(ctx.session).values()
-    makers = [each for each in used if hasattr(each, "own_servers")]
-    if not described or not makers:
+    maker = first_implementing(used, ServerConnector)
+    if not described or maker is None:
         return None
     project, path = project_of(ctx.session.root.cwd), Path(definition.source)
     is_projects = project != Path.home() and path.is_relative_to(project)
@@ -54,5 +55,4 @@ async def servers_of(ctx: Context, definition: Definition) -> object | None:
         told = f"{path} is of a project that is not trusted (crow trust): its servers do not start"
         await ctx.ui.notify(told, severity="warning")
         return None
-    maker: Any = makers[0]
     return maker.own_servers(described, definition.source, definition.may_have)

@@ -15,6 +15,13 @@ from crow.extensions.subagents.relay import Relay
 from crow.extensions.subagents.role import Beginning, CallerMode, Turns, mode_of
 from crow.keys import SUBAGENT_CALLS, SUBAGENTS
 from crow.messages import add_usage
+from crow.ports import (
+    WorktreeProvider,
+    first_implementing,
+    model_named,
+    serves_session,
+    thought_levels_of,
+)
 
 if TYPE_CHECKING:
     from crow import LLM, Agent, Reply, Session, Tool, ToolContext
@@ -67,10 +74,10 @@ async def work(
         await child.close()
 
 
-def trees(call: ToolContext) -> Any:
+def trees(call: ToolContext) -> WorktreeProvider:
     """Who makes working trees. Raises `HookError` where nobody does."""
     used = call.agent.extensions_of(call.session).values()
-    maker = next((each for each in used if hasattr(each, "leave_unused")), None)
+    maker = first_implementing(used, WorktreeProvider)
     if maker is None:
         raise HookError("the extension worktrees is not in use")
     return maker
@@ -175,7 +182,7 @@ def tools(call: ToolContext, definition: Definition, depth: int) -> Iterator[tup
     """The caller's tools that a sub-agent may have; the one that calls sub-agents not for ever."""
     for name, tool in call.agent.tools_of(call.session).items():
         deeper = name != call.name or level(call.session) + 1 < depth
-        lent = not getattr(tool, "serves_session", False)
+        lent = not serves_session(tool)
         if deeper and lent and definition.may_have(name):
             yield name, tool
 
@@ -210,10 +217,8 @@ def fields_of(call: ToolContext, definition: Definition, task: Task, model: str)
 def options_of(call: ToolContext, definition: Definition, model: str | None) -> dict[str, Any]:
     """The options of its session: its caller's, and how hard its own model is to think."""
     options, level = dict(call.session.options), str(definition.front_matter.get("effort") or "")
-    llm: Any = call.agent.llm
-    named = getattr(llm, "named", None)
     try:
-        known = getattr(named(model) if model and named else llm, "thought_levels", ())
+        known = thought_levels_of(model_named(call.agent.llm, model or None))
     except ModelError:
         return options
     if level in known:

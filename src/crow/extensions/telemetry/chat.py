@@ -25,7 +25,7 @@ class Chat:
 
     def __init__(self, telemetry: Telemetry, run: Run, ctx: TurnContext) -> None:
         llm = llm_of(ctx)
-        model: str = ctx.model or getattr(llm, "model", "") or ""
+        model = ctx.model or (llm.model if llm else "")
         self._telemetry = telemetry
         self._run = run
         self._first: int | None = None

@@ -11,6 +11,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from crow import LLM
+from crow.ports import url_of
+
 CONVERSATION = "gen_ai.conversation.id"
 OPERATION = "gen_ai.operation.name"
 PROVIDERS = {
@@ -46,18 +49,16 @@ SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20
 TOKENS = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864)
 
 
-def provider_of(model: str, llm: Any) -> str:
+def provider_of(model: str, llm: LLM | None) -> str:
     """The provider of a model, as the conventions call it; its own name where they do not."""
     first = model.partition("/")[0] if "/" in model else model.partition("-")[0]
-    url = getattr(getattr(llm, "first", llm), "base_url", None)
-    host = urlsplit(url).hostname if isinstance(url, str) else None
+    host = urlsplit(url_of(llm)).hostname if llm else None
     return PROVIDERS.get(first) or ("/" in model and first) or host or "crow"
 
 
-def server_of(llm: Any) -> Iterator[tuple[str, Any]]:
+def server_of(llm: LLM | None) -> Iterator[tuple[str, Any]]:
     """The address of a model's endpoint."""
-    url = getattr(getattr(llm, "first", llm), "base_url", None)
-    parts = urlsplit(url) if isinstance(url, str) else None
+    parts = urlsplit(url_of(llm)) if llm else None
     if parts is not None and parts.hostname:
         yield "server.address", parts.hostname
         yield "server.port", parts.port or (443 if parts.scheme == "https" else 80)

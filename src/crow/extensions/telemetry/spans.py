@@ -23,7 +23,7 @@ from opentelemetry.trace import (
 )
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from crow import Deny, Stop, __version__
+from crow import LLM, Deny, Stop, __version__
 from crow.errors import ModelError
 from crow.extensions.telemetry.content import as_json
 from crow.extensions.telemetry.metrics import Metrics
@@ -32,6 +32,7 @@ from crow.extensions.telemetry.names import (
     OPERATION,
     error_of,
 )
+from crow.ports import model_named
 
 if TYPE_CHECKING:
     from crow import RunContext, ToolContext
@@ -172,7 +173,7 @@ class Telemetry:
         agent = session.agent_type or "crow"
         links = [Link(before)] if (before := _span_of(last)).is_valid else []
         every = {OPERATION: "invoke_agent", "gen_ai.agent.name": agent, **known}
-        if model := session.model or getattr(llm_of(ctx), "model", None):
+        if model := session.model or ((llm := llm_of(ctx)) and llm.model):
             every["gen_ai.request.model"] = model
         span = self.span(f"invoke_agent {agent}", parent, every, links=links)
         return Run(span, parent, {**known, "gen_ai.agent.name": agent})
@@ -316,12 +317,11 @@ def _is_noteworthy(record: Record) -> bool:
     return bool(did) or is_slow
 
 
-def llm_of(ctx: Any) -> Any:
+def llm_of(ctx: Any) -> LLM | None:
     """The LLM that is asked, by whatever name; None where there is none."""
     try:
-        llm: Any = ctx.agent.llm
         model = getattr(ctx, "model", None) or ctx.session.model
-        return llm.named(model) if model and hasattr(llm, "named") else llm
+        return model_named(ctx.agent.llm, model or None)
     except ModelError:
         return None
 

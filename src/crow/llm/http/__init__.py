@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 from urllib.parse import SplitResult, urlencode, urlsplit
 
 from crow.core.errors import ModelError
-from crow.core.ports.llm import Completion, Delta, Request
+from crow.core.ports.llm import Completion, Delta, KeyUser, Request
+from crow.core.support.validation import implements
 from crow.llm.http.assembly import Assembly, Shown
 from crow.llm.http.connection import Connection, Response
 from crow.llm.http.faults import Redactor, RefusedError, error_of_response, named_error
@@ -130,7 +131,8 @@ class HttpModel:
     @property
     def secrets(self) -> frozenset[str]:
         """The keys that it has used, fetched ones and what signs its requests among them."""
-        return frozenset({*self._keys, *getattr(self._sign, "secrets", ())})
+        signing = self._sign.secrets if implements(self._sign, KeyUser) else ()
+        return frozenset({*self._keys, *signing})
 
     @property
     def timeouts(self) -> Timeouts:

@@ -124,21 +124,42 @@ def events() -> Mapping[str, str]:
     return announced | NOBODYS
 
 
-def import_ahead(disabled: Collection[str]) -> None:
-    """Import what first calls need, in a thread, while the model answers.
+class EarlyImports:
+    """Imports of what first calls need, in a thread, while a model thinks.
 
     What cannot be imported says so where it is called for.
     """
-    offered = entry_points(FIRST_CALL)
-    modules = [each.value for each in offered if each.name.partition(".")[0] not in disabled]
-    thread = Thread(target=_import, args=(modules,), name="crow-imports", daemon=True)
-    asyncio.get_running_loop().call_later(SENT, thread.start)
 
+    def __init__(self, disabled: Collection[str]) -> None:
+        self._disabled = disabled
+        self._left: list[str] | None = None
+        self._goes_on = False
+        self._timer: asyncio.TimerHandle | None = None
 
-def _import(modules: Iterable[str]) -> None:
-    for module in modules:
-        with suppress(Exception):
-            import_module(module)
+    def begin(self) -> None:
+        """Import what is left, once a request is on its way."""
+        if self._left is None:
+            offered = reversed(entry_points(FIRST_CALL))
+            self._left = [
+                each.value for each in offered if each.name.partition(".")[0] not in self._disabled
+            ]
+        if self._left:
+            self._timer = asyncio.get_running_loop().call_later(SENT, self._start)
+
+    def pause(self) -> None:
+        """Import no further: the model answers, and what it says is worked on."""
+        self._goes_on = False
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _start(self) -> None:
+        self._goes_on = True
+        Thread(target=self._import, name="crow-imports", daemon=True).start()
+
+    def _import(self) -> None:
+        while self._goes_on and self._left:
+            with suppress(Exception):
+                import_module(self._left.pop())
 
 
 def inside(extension: str, module: str = "") -> Any:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from crow.core.defaults import ChatClient
 from crow.core.ports.llm import LLM
-from crow.entry_points import import_ahead
+from crow.entry_points import EarlyImports
 from crow.settings import Settings
 
 if TYPE_CHECKING:
@@ -118,7 +117,7 @@ def models_of(
         settings.purposes,
         lambda: known().names(),
         routes,
-        partial(import_ahead, {entry.text for entry in settings.disabled}),
+        EarlyImports({entry.text for entry in settings.disabled}),
     )
 
 

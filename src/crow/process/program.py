@@ -13,8 +13,11 @@ import os
 import subprocess
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from functools import cache
-from typing import IO, Any, cast
+from typing import IO, Any, TypeVar, cast
+
+T = TypeVar("T")
 
 SIZE = 256 * 1024
 """Bytes that are read from a pipe at once, as asyncio does."""
@@ -62,20 +65,29 @@ def _opened(argv: Sequence[str], options: dict[str, Any]) -> subprocess.Popen[by
 async def _restricted(
     restrict: Callable[[], object], argv: Sequence[str], options: dict[str, Any]
 ) -> subprocess.Popen[bytes]:
-    loop = asyncio.get_running_loop()
-    started: asyncio.Future[subprocess.Popen[bytes]] = loop.create_future()
+    def start() -> subprocess.Popen[bytes]:
+        restrict()
+        return _opened(argv, options)
 
-    def start() -> None:
+    return await in_thread(start)
+
+
+async def in_thread(work: Callable[[], T]) -> T:
+    """What something answers or raises in a thread of its own: those of the loop may all be busy.
+
+    It goes on to its end, also where nobody waits for that any more.
+    """
+    done: Future[T] = Future()
+    done.set_running_or_notify_cancel()
+
+    def run() -> None:
         try:
-            restrict()
-            program = _opened(argv, options)
+            done.set_result(work())
         except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
-            loop.call_soon_threadsafe(started.set_exception, error)
-        else:
-            loop.call_soon_threadsafe(started.set_result, program)
+            done.set_exception(error)
 
-    threading.Thread(target=start, name="crow-restricted", daemon=True).start()
-    return await started
+    threading.Thread(target=run, name="crow-process", daemon=True).start()
+    return await asyncio.wrap_future(done)
 
 
 class Program(asyncio.SubprocessTransport):

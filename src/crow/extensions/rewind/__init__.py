@@ -134,10 +134,8 @@ class RewindHook:
         yield
         if agent.parent is not None:
             return
-        if self._store is not None:
-            await asyncio.to_thread(self._store.close)
-        if self._notices is not None:
-            await asyncio.to_thread(self._notices.close)
+        held = [each for each in (self._store, self._notices) if each is not None]
+        await asyncio.gather(*(asyncio.to_thread(each.close) for each in held))
 
     @hook("around_tool", order=LAST, timeout=None)
     def watch(self, ctx: ToolContext, call_next: NextCall) -> Awaitable[ToolResult]:

@@ -8,12 +8,12 @@ import os
 import signal
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from crow.core.support.threads import read_in_thread
 from crow.process.mark import limit_of, mark_of
-from crow.process.program import can_watch, in_thread, start_program
+from crow.process.program import can_watch, start_program
 from crow.process.reaper import ProcessReaper
 
 if TYPE_CHECKING:
@@ -248,7 +248,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
         """SIGKILL the group, and whatever carries the mark: a look at every process."""
         self.kill()
         if self._mark:
-            await in_thread(partial(_kill_marked, self._mark))
+            await read_in_thread(_kill_marked, self._mark)
 
     def close(self) -> None:
         """Let go of the pipes; the program ends where it still runs, its children may go on."""

@@ -13,11 +13,8 @@ import os
 import subprocess
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from functools import cache
-from typing import IO, Any, TypeVar, cast
-
-T = TypeVar("T")
+from typing import IO, Any, cast
 
 SIZE = 256 * 1024
 """Bytes that are read from a pipe at once, as asyncio does."""
@@ -65,29 +62,20 @@ def _opened(argv: Sequence[str], options: dict[str, Any]) -> subprocess.Popen[by
 async def _restricted(
     restrict: Callable[[], object], argv: Sequence[str], options: dict[str, Any]
 ) -> subprocess.Popen[bytes]:
-    def start() -> subprocess.Popen[bytes]:
-        restrict()
-        return _opened(argv, options)
+    loop = asyncio.get_running_loop()
+    started: asyncio.Future[subprocess.Popen[bytes]] = loop.create_future()
 
-    return await in_thread(start)
-
-
-async def in_thread(work: Callable[[], T]) -> T:
-    """What something answers or raises in a thread of its own: those of the loop may all be busy.
-
-    It goes on to its end, also where nobody waits for that any more.
-    """
-    done: Future[T] = Future()
-    done.set_running_or_notify_cancel()
-
-    def run() -> None:
+    def start() -> None:
         try:
-            done.set_result(work())
+            restrict()
+            program = _opened(argv, options)
         except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
-            done.set_exception(error)
+            loop.call_soon_threadsafe(started.set_exception, error)
+        else:
+            loop.call_soon_threadsafe(started.set_result, program)
 
-    threading.Thread(target=run, name="crow-process", daemon=True).start()
-    return await asyncio.wrap_future(done)
+    threading.Thread(target=start, name="crow-restricted", daemon=True).start()
+    return await started
 
 
 class Program(asyncio.SubprocessTransport):

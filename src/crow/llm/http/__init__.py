@@ -13,7 +13,6 @@ from urllib.parse import SplitResult, urlencode, urlsplit
 
 from crow.core.errors import ModelError
 from crow.core.ports.llm import Completion, Delta, Request
-from crow.core.support.threads import read_in_thread
 from crow.llm.http.assembly import Assembly, Shown
 from crow.llm.http.connection import Connection, Response
 from crow.llm.http.faults import Redactor, RefusedError, error_of_response, named_error
@@ -283,6 +282,8 @@ class HttpModel:
             finally:
                 self._writing.release()
         else:
+            from crow.core.support.threads import read_in_thread
+
             body = await read_in_thread(self._body_in_turn, request, model, form)
         path = self._path(model)
         own = {**self._wire.headers(request, form), **keyed, **_traced(request)}

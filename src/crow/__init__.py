@@ -2,9 +2,9 @@
 
 The front door: what most programs and extensions need. More of it has rooms of its own:
 `crow.hooks`, `crow.events`, `crow.messages`, `crow.keys`, `crow.errors`, `crow.storage`,
-`crow.ports`, `crow.dataclasses`, `crow.tools`, `crow.project`, `crow.process`, `crow.cli`, `crow.extensions`,
-`crow.fleet` and `crow.testing`; ``docs/reference.md`` lists all that is public. Names are imported
-when they are first used, so that ``import crow`` costs nothing.
+`crow.ports`, `crow.dataclasses`, `crow.tools`, `crow.project`, `crow.process`, `crow.cli`,
+`crow.extensions`, `crow.fleet` and `crow.testing`; ``docs/reference.md`` lists all that is public.
+Names are imported when they are first used, so that ``import crow`` costs nothing.
 """
 
 from __future__ import annotations

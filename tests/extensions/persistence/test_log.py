@@ -89,7 +89,7 @@ async def follow(db: Path | str, course: list[tuple[str, Any]]) -> None:
 
 async def take(
     agent: Agent,
-    store: PersistenceHook,
+    persistence: PersistenceHook,
     session: Session,
     step: str,
     value: Any,
@@ -113,7 +113,7 @@ async def take(
             return session, [before]
         case "fork":
             session.save()
-            forks[await store.store.fork(session.id)] = before
+            forks[await persistence.store.fork(session.id)] = before
         case "reload":
             await agent.close_session(session)
             return await agent.load_session(session.id), []

@@ -23,70 +23,74 @@ async def look() -> str:
 
 
 @pytest.fixture
-def store(db: Path | str) -> PersistenceHook:
+def persistence(db: Path | str) -> PersistenceHook:
     """An empty store."""
     return PersistenceHook(db)
 
 
-async def said(store: PersistenceHook, session_id: str) -> list[str]:
+async def said(persistence: PersistenceHook, session_id: str) -> list[str]:
     """What people and models said in a session, as it is loaded."""
-    session = await Agent(hooks=[store], tools=[]).load_session(session_id)
+    session = await Agent(hooks=[persistence], tools=[]).load_session(session_id)
     return [str(m.get("content") or "") for m in session.messages if m["role"] != "tool"]
 
 
-async def talked(store: PersistenceHook, *prompts: str, compacts: bool = False) -> Session:
+async def talked(persistence: PersistenceHook, *prompts: str, compacts: bool = False) -> Session:
     """A session in which each prompt was answered by its letters backwards, after a call."""
     answers = [each for prompt in prompts for each in (call("look"), prompt[::-1])]
-    async with Agent(ScriptedModel(*answers), hooks=[store], tools=[look]) as agent:
+    async with Agent(ScriptedModel(*answers), hooks=[persistence], tools=[look]) as agent:
         session = await agent.new_session("/")
         for prompt in prompts:
             await agent.prompt(session, prompt)
             if compacts and prompt == prompts[0]:
                 session.restart(list(session.messages))
-                store.store.save(session)
+                persistence.store.save(session)
     return session
 
 
 async def test_a_fork_before_a_prompt_ends_there_and_leaves_the_original(
-    store: PersistenceHook,
+    persistence: PersistenceHook,
 ) -> None:
-    session = await talked(store, "ab", "cd", "ef")
-    before = await store.store.export(session.id)
-    prompts = [each for each in await store.store.tree(session.id) if each.kind == "prompt"]
+    session = await talked(persistence, "ab", "cd", "ef")
+    before = await persistence.store.export(session.id)
+    prompts = [each for each in await persistence.store.tree(session.id) if each.kind == "prompt"]
     assert [each.text for each in prompts] == ["ab", "cd", "ef"]
-    fork = await store.store.fork(session.id, before=prompts[1].before)
-    assert await said(store, fork) == ["ab", "", "ba"]
-    empty = await store.store.fork(session.id, before=prompts[0].before)
-    assert await said(store, empty) == []
-    assert await store.store.export(session.id) == before
-    infos, _ = await store.store.sessions()
+    fork = await persistence.store.fork(session.id, before=prompts[1].before)
+    assert await said(persistence, fork) == ["ab", "", "ba"]
+    empty = await persistence.store.fork(session.id, before=prompts[0].before)
+    assert await said(persistence, empty) == []
+    assert await persistence.store.export(session.id) == before
+    infos, _ = await persistence.store.sessions()
     assert {info.id: info.messages for info in infos} == {session.id: 12, fork: 4, empty: 0}
     with pytest.raises(SessionError, match="has no point 999"):
-        await store.store.fork(session.id, before=999)
-    assert len((await store.store.sessions())[0]) == 3
+        await persistence.store.fork(session.id, before=999)
+    assert len((await persistence.store.sessions())[0]) == 3
 
 
-async def test_a_fork_into_an_older_segment_has_the_history_of_that(store: PersistenceHook) -> None:
-    session = await talked(store, "ab", "cd", "ef", compacts=True)
+async def test_a_fork_into_an_older_segment_has_the_history_of_that(
+    persistence: PersistenceHook,
+) -> None:
+    session = await talked(persistence, "ab", "cd", "ef", compacts=True)
     first, second, _ = (
-        each for each in await store.store.tree(session.id) if each.kind == "answer"
+        each for each in await persistence.store.tree(session.id) if each.kind == "answer"
     )
-    assert len(await store.store.segments(session.id)) == 2
-    fork = await store.store.fork(session.id, before=first.before)
-    assert await said(store, fork) == ["ab", "", "ba"]
-    fork = await store.store.fork(session.id, before=second.before)
-    assert await said(store, fork) == ["ab", "", "ba", "cd", "", "dc"]
+    assert len(await persistence.store.segments(session.id)) == 2
+    fork = await persistence.store.fork(session.id, before=first.before)
+    assert await said(persistence, fork) == ["ab", "", "ba"]
+    fork = await persistence.store.fork(session.id, before=second.before)
+    assert await said(persistence, fork) == ["ab", "", "ba", "cd", "", "dc"]
 
 
-async def test_forks_stand_in_a_tree_with_what_they_share_once(store: PersistenceHook) -> None:
-    session = await talked(store, "ab", "cd")
-    points = await store.store.tree(session.id)
-    fork = await store.store.fork(session.id, before=points[2].before)
-    async with Agent(ScriptedModel("fe", "hg"), hooks=[store], tools=[]) as agent:
+async def test_forks_stand_in_a_tree_with_what_they_share_once(
+    persistence: PersistenceHook,
+) -> None:
+    session = await talked(persistence, "ab", "cd")
+    points = await persistence.store.tree(session.id)
+    fork = await persistence.store.fork(session.id, before=points[2].before)
+    async with Agent(ScriptedModel("fe", "hg"), hooks=[persistence], tools=[]) as agent:
         other = await agent.load_session(fork)
         await agent.prompt(other, "ef")
         await agent.prompt(other, "gh")
-    told = [(p.depth, p.text, p.is_here) for p in await store.store.tree(session.id)]
+    told = [(p.depth, p.text, p.is_here) for p in await persistence.store.tree(session.id)]
     assert told == [
         (0, "ab", True),
         (0, "ba", True),
@@ -97,30 +101,32 @@ async def test_forks_stand_in_a_tree_with_what_they_share_once(store: Persistenc
         (0, "cd", True),
         (0, "dc", True),
     ]
-    assert {p.text for p in await store.store.tree(fork) if p.is_here} == {
+    assert {p.text for p in await persistence.store.tree(fork) if p.is_here} == {
         *("ab", "ba"),
         *("ef", "fe", "gh", "hg"),
     }
-    further = next(p for p in await store.store.tree(session.id) if p.text == "fe")
-    again = await store.store.fork(further.session_id, before=further.before)
-    assert await said(store, again) == ["ab", "", "ba", "ef", "fe"]
+    further = next(p for p in await persistence.store.tree(session.id) if p.text == "fe")
+    again = await persistence.store.fork(further.session_id, before=further.before)
+    assert await said(persistence, again) == ["ab", "", "ba", "ef", "fe"]
 
 
-async def test_a_session_is_listed_with_what_helps_to_choose_it(store: PersistenceHook) -> None:
-    session = await talked(store, "a pipe\nto mend", "cd")
-    (found,) = await store.store.overview()
+async def test_a_session_is_listed_with_what_helps_to_choose_it(
+    persistence: PersistenceHook,
+) -> None:
+    session = await talked(persistence, "a pipe\nto mend", "cd")
+    (found,) = await persistence.store.overview()
     assert (found.session.id, found.prompt, found.turns) == (session.id, "a pipe\nto mend", 2)
     assert found.used_by == ""
-    (found,) = await store.store.overview("epip")
+    (found,) = await persistence.store.overview("epip")
     assert found.snippet == "dnem ot epip a"
-    assert await store.store.overview("nowhere") == []
-    async with Agent(ScriptedModel(), hooks=[store], tools=[]) as agent:
+    assert await persistence.store.overview("nowhere") == []
+    async with Agent(ScriptedModel(), hooks=[persistence], tools=[]) as agent:
         await agent.load_session(session.id)
-        (used,) = await PersistenceHook(store.db_path).store.overview()
+        (used,) = await PersistenceHook(persistence.db_path).store.overview()
         assert "process" in used.used_by
 
 
-async def test_a_session_is_listed_with_how_it_ended(store: PersistenceHook) -> None:
+async def test_a_session_is_listed_with_how_it_ended(persistence: PersistenceHook) -> None:
     @tool
     async def wait() -> str:
         """Wait for somebody to end it."""
@@ -128,11 +134,13 @@ async def test_a_session_is_listed_with_how_it_ended(store: PersistenceHook) -> 
         return ""
 
     async def outcomes() -> list[str]:
-        return [each.outcome for each in await PersistenceHook(store.db_path).store.overview()]
+        return [
+            each.outcome for each in await PersistenceHook(persistence.db_path).store.overview()
+        ]
 
     model = ScriptedModel("Done.", ModelError("no answer"), call("wait"), "Late.", leftover="allow")
     begun = asyncio.Event()
-    async with Agent(model, hooks=[store], tools=[wait]) as agent:
+    async with Agent(model, hooks=[persistence], tools=[wait]) as agent:
         agent.hooks.register("around_tool", waiting(begun))
         session = (await agent.run("Go")).session
         assert await outcomes() == ["answered"]

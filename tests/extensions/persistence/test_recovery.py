@@ -105,8 +105,8 @@ async def test_what_a_locked_database_could_not_take_survives(tmp_path: Path) ->
     ]  # fmt: skip
 
 
-async def kinds(store: PersistenceHook, session_id: str) -> list[str]:
-    rows = (await store.store.export(session_id)).splitlines()[1:]
+async def kinds(persistence: PersistenceHook, session_id: str) -> list[str]:
+    rows = (await persistence.store.export(session_id)).splitlines()[1:]
     return [json.loads(row)["kind"] for row in rows]
 
 

@@ -71,20 +71,20 @@ def make_old(db: Path | str, ids: list[str]) -> None:
         )
 
 
-async def left(store: PersistenceHook) -> set[str]:
-    return {info.id for info in (await store.store.sessions())[0]}
+async def left(persistence: PersistenceHook) -> set[str]:
+    return {info.id for info in (await persistence.store.sessions())[0]}
 
 
 async def test_what_is_kept_of_a_session_goes_with_it(
     sessions: list[str], db: Path | str, tmp_path: Path, caplog: Any
 ):
-    store, keeper = PersistenceHook(db), Keeper()
+    persistence, keeper = PersistenceHook(db), Keeper()
     outputs = tmp_path / "outputs"
     for each in sessions[:2]:
         (outputs / each).mkdir(parents=True)
         (outputs / each / "Bash.txt").write_text("much")
     hooks = [
-        store,
+        persistence,
         Broken(),
         keeper,
         TruncationHook(directory=outputs),
@@ -93,7 +93,7 @@ async def test_what_is_kept_of_a_session_goes_with_it(
     async with Agent(ScriptedModel(), hooks=hooks, tools=[]) as agent:
         assert await agent.delete_session(sessions[0]) is True
         assert await agent.delete_session("f" * 32) is False
-        assert await left(store) == {*sessions[1:]}
+        assert await left(persistence) == {*sessions[1:]}
     assert keeper.forgotten == [sessions[0]]
     assert [each.name for each in outputs.iterdir()] == [sessions[1]]
     assert "the extension broken has not forgotten session" in caplog.text
@@ -110,31 +110,31 @@ async def test_old_sessions_go_once_a_day_and_those_in_use_stay(
     path, keeper = db, Keeper()
     async with Agent(ScriptedModel(), hooks=[PersistenceHook(path)], tools=[]) as other:
         await other.load_session(sessions[1])
-        store = PersistenceHook(path, keep_days=30)
-        async with Agent(ScriptedModel(), hooks=[store, keeper], tools=[]) as agent:
+        persistence = PersistenceHook(path, keep_days=30)
+        async with Agent(ScriptedModel(), hooks=[persistence, keeper], tools=[]) as agent:
             await agent.start()
             async with asyncio.timeout(20):
                 await keeper.told.wait()
     assert await left(PersistenceHook(path)) == {*sessions[1:]}
     assert keeper.forgotten == [sessions[0]]
-    async with Agent(ScriptedModel(), hooks=[store, keeper], tools=[]) as agent:
+    async with Agent(ScriptedModel(), hooks=[persistence, keeper], tools=[]) as agent:
         await agent.start()
         await asyncio.sleep(0.05)
     assert await left(PersistenceHook(path)) == {*sessions[1:]}  # it was done today
 
 
 async def test_without_a_number_of_days_nothing_goes(sessions: list[str], db: Path | str):
-    store = PersistenceHook(db)
-    async with Agent(ScriptedModel(), hooks=[store], tools=[]) as agent:
+    persistence = PersistenceHook(db)
+    async with Agent(ScriptedModel(), hooks=[persistence], tools=[]) as agent:
         await agent.start()
         await asyncio.sleep(0.05)
-        assert await left(store) == {*sessions}
+        assert await left(persistence) == {*sessions}
     assert not (state_directory() / "cleaned-up").exists()
 
 
 async def test_an_old_session_that_somebody_goes_on_with_stays(sessions: list[str], db: Path | str):
-    store, keeper = PersistenceHook(db, keep_days=30), Keeper()
-    agent = Agent(ScriptedModel("On."), hooks=[store, keeper], tools=[])
+    persistence, keeper = PersistenceHook(db, keep_days=30), Keeper()
+    agent = Agent(ScriptedModel("On."), hooks=[persistence, keeper], tools=[])
     async with agent:
         session = await agent.load_session(sessions[0])
         async with asyncio.timeout(20):

@@ -21,78 +21,80 @@ async def secret() -> str:
 
 
 @pytest.fixture
-async def store(db: Path | str, tmp_path: Path) -> PersistenceHook:
+async def persistence(db: Path | str, tmp_path: Path) -> PersistenceHook:
     """Three conversations."""
-    store = PersistenceHook(db)
+    persistence = PersistenceHook(db)
     script = (
         call("secret"),
         "The pipe is mended",
         "Größe geändert",
         "The pipe is 'quoted\" (or) NOT",
     )
-    async with Agent(ScriptedModel(*script), hooks=[store], tools=[secret]) as agent:
+    async with Agent(ScriptedModel(*script), hooks=[persistence], tools=[secret]) as agent:
         for prompt, name in (("mend the pipe", "one"), ("die Größe", "two"), ("say it", "three")):
             session = await agent.new_session(tmp_path if name == "two" else "/", id=name)
             await agent.prompt(session, prompt)
-    return store
+    return persistence
 
 
-async def ids(store: PersistenceHook, text: str) -> set[str]:
-    return {found.session.id for found in await store.store.search(text)}
+async def ids(persistence: PersistenceHook, text: str) -> set[str]:
+    return {found.session.id for found in await persistence.store.search(text)}
 
 
-async def test_prompts_and_answers_are_found_by_all_their_words(store: PersistenceHook) -> None:
-    assert await ids(store, "pipe") == {"one", "three"}
-    assert await ids(store, "mended PIPE") == {"one"}
-    assert await ids(store, "grosse") == set()
-    assert await ids(store, "große") == {"two"}
-    assert await ids(store, "mend") == {"one"}
-    assert await ids(store, "pipe nowhere") == set()
+async def test_prompts_and_answers_are_found_by_all_their_words(
+    persistence: PersistenceHook,
+) -> None:
+    assert await ids(persistence, "pipe") == {"one", "three"}
+    assert await ids(persistence, "mended PIPE") == {"one"}
+    assert await ids(persistence, "grosse") == set()
+    assert await ids(persistence, "große") == {"two"}
+    assert await ids(persistence, "mend") == {"one"}
+    assert await ids(persistence, "pipe nowhere") == set()
 
 
-async def test_what_a_tool_said_is_not_searched(store: PersistenceHook) -> None:
-    assert await ids(store, "walrus") == set()
+async def test_what_a_tool_said_is_not_searched(persistence: PersistenceHook) -> None:
+    assert await ids(persistence, "walrus") == set()
 
 
 @pytest.mark.parametrize(
     "text", ["", "  ", '"', "' OR", "(", "NOT", "a:b", "*", "pipe*", "-x", "\x00", "\udc80"]
 )
-async def test_any_text_can_be_searched_for(store: PersistenceHook, text: str) -> None:
-    assert await ids(store, text) <= {"one", "two", "three"}
+async def test_any_text_can_be_searched_for(persistence: PersistenceHook, text: str) -> None:
+    assert await ids(persistence, text) <= {"one", "two", "three"}
 
 
-def before(store: PersistenceHook) -> int:
+def before(persistence: PersistenceHook) -> int:
     """The rows in front of the first message: where machines share it, which one has the session."""
-    return 0 if store.store.attachments is None else 1
+    return 0 if persistence.store.attachments is None else 1
 
 
-async def test_a_find_shows_its_place(store: PersistenceHook) -> None:
-    (found,) = await store.store.search("geändert")
+async def test_a_find_shows_its_place(persistence: PersistenceHook) -> None:
+    (found,) = await persistence.store.search("geändert")
     assert (found.session.title, found.snippet) == ("die Größe", "Größe geändert")
-    assert found.seq == 2 + before(store)
+    assert found.seq == 2 + before(persistence)
 
 
-async def test_a_find_can_be_limited_to_a_directory(store: PersistenceHook) -> None:
-    assert await store.store.search("geändert", cwd="/") == []
-    assert len(await store.store.search("pipe", limit=1)) == 1
+async def test_a_find_can_be_limited_to_a_directory(persistence: PersistenceHook) -> None:
+    assert await persistence.store.search("geändert", cwd="/") == []
+    assert len(await persistence.store.search("pipe", limit=1)) == 1
 
 
-async def test_titles_are_searched_too(store: PersistenceHook) -> None:
-    await store.store.rename("two", "Umlauts everywhere")
-    assert [(f.session.id, f.seq) for f in await store.store.search("umlauts ev")] == [
+async def test_titles_are_searched_too(persistence: PersistenceHook) -> None:
+    await persistence.store.rename("two", "Umlauts everywhere")
+    assert [(f.session.id, f.seq) for f in await persistence.store.search("umlauts ev")] == [
         ("two", None)
     ]
 
 
-async def test_copies_are_found_and_deleted_sessions_are_not(store: PersistenceHook) -> None:
-    copy = await store.store.fork("three")
-    assert await ids(store, "quoted") == {"three", copy}
-    await store.store.delete("three")
-    await store.store.delete(copy)
-    assert await ids(store, "quoted") == set()
-    async with Agent(ScriptedModel("quoted again"), hooks=[store], tools=[]) as agent:
+async def test_copies_are_found_and_deleted_sessions_are_not(persistence: PersistenceHook) -> None:
+    copy = await persistence.store.fork("three")
+    assert await ids(persistence, "quoted") == {"three", copy}
+    await persistence.store.delete("three")
+    await persistence.store.delete(copy)
+    assert await ids(persistence, "quoted") == set()
+    async with Agent(ScriptedModel("quoted again"), hooks=[persistence], tools=[]) as agent:
         session = (await agent.run("once more")).session
-    assert await ids(store, "quoted") == {session.id}
+    assert await ids(persistence, "quoted") == {session.id}
 
 
 async def test_nothing_is_found_where_nothing_was_stored(db: Path | str) -> None:
@@ -109,18 +111,18 @@ async def test_a_long_session_is_searched_to_its_end(db: Path | str) -> None:
 
 
 async def test_half_a_surrogate_pair_stops_neither_the_index_nor_the_writer(db: Path | str) -> None:
-    store = PersistenceHook(db)
-    async with Agent(ScriptedModel("one \udc80", "two"), hooks=[store], tools=[]) as agent:
+    persistence = PersistenceHook(db)
+    async with Agent(ScriptedModel("one \udc80", "two"), hooks=[persistence], tools=[]) as agent:
         session = await agent.new_session("/", id="odd")
         await agent.prompt(session, "hello \udcff walrus")
-        assert await ids(store, "walrus") == {"odd"}
+        assert await ids(persistence, "walrus") == {"odd"}
         reply = await agent.prompt(session, "again")
         assert reply.text == "two"
-        assert await ids(store, "again") == {"odd"}
+        assert await ids(persistence, "again") == {"odd"}
 
 
 async def test_a_tool_a_file_a_hook_and_what_came_of_a_call_can_be_searched_for(
-    store: PersistenceHook,
+    persistence: PersistenceHook,
 ) -> None:
     @tool
     def touch(file_path: str) -> str:
@@ -134,7 +136,7 @@ async def test_a_tool_a_file_a_hook_and_what_came_of_a_call_can_be_searched_for(
 
     async def called(path: str, said: str) -> str:
         agent = Agent(
-            ScriptedModel(call("touch", file_path=path), said), hooks=[store], tools=[touch]
+            ScriptedModel(call("touch", file_path=path), said), hooks=[persistence], tools=[touch]
         )
         agent.hooks.register("before_tool", guard)
         async with agent:
@@ -145,7 +147,7 @@ async def test_a_tool_a_file_a_hook_and_what_came_of_a_call_can_be_searched_for(
     fine = await called("src/app.py", "Touched.")
 
     async def found(text: str) -> list[str]:
-        return [each.session.id for each in await store.store.search(text)]
+        return [each.session.id for each in await persistence.store.search(text)]
 
     assert await found("tool:Touch") == [fine, failed, denied]
     assert await found("tool:touch is:denied") == await found("is:denied") == [denied]
@@ -156,7 +158,7 @@ async def test_a_tool_a_file_a_hook_and_what_came_of_a_call_can_be_searched_for(
     assert await found("hook:guard") == [denied]
     assert await found("hook:nobody") == await found("hook:guard file:app.py") == []
     assert await found("tool:touch refused") == [denied]
-    (one,) = await store.store.search("is:denied")
+    (one,) = await persistence.store.search("is:denied")
     assert one.snippet.startswith("touch: ")
     assert one.snippet.endswith("(denied)")
     assert await found("is:else") == []

@@ -23,7 +23,7 @@ class Diagnostics:
         paths = {Path(diff.path) for diff in diffs if diff.path.endswith(self.suffix)}
         server = ctx.agent.extensions_of(ctx.session).get("language_server")
         if server is None and paths:  # starts with the first change, ends with the session
-            server = ctx.session.use(LanguageServer(self.command), name="language_server")
+            server = ctx.session.use(_LanguageServer(self.command), name="language_server")
             await ctx.session.scope.start()
         if server is None or not (server.asked or paths):
             return
@@ -33,7 +33,7 @@ class Diagnostics:
             await ctx.inject_context("The language server says:\n" + "\n".join(news))
 
 
-class LanguageServer:
+class _LanguageServer:
     def __init__(self, command: list[str]) -> None:
         self.command, self.asked = command, set[asyncio.Task[list[str]]]()
 

@@ -316,7 +316,9 @@ async def test_each_thing_is_said_once(crow: Crow) -> None:
     assert len({(each["line"], each["what"]) for each in found}) == len(found)
 
 
-@pytest.mark.parametrize("name", ["stopwatch.py", "ask_before_removing.py", "crow-weather"])
+@pytest.mark.parametrize(
+    "name", ["stopwatch.py", "ask_before_removing.py", "diagnostics.py", "crow-weather"]
+)
 @pytest.mark.slow
 async def test_the_examples_are_clean(crow: Crow, name: str) -> None:
     done = await crow("ext", "check", str(EXAMPLES / name))

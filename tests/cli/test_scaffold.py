@@ -114,3 +114,14 @@ async def test_a_folder_whose_package_has_no_extension_is_no_extension(
     ended = await here("ext", "list", "--extension", "./other")
     assert ended.status == 1
     assert "its pyproject.toml names 0 in crow.extensions, not one" in ended.out
+
+
+async def test_a_folder_with_several_extensions_says_how_each_is_used(
+    here: Here, project: Path
+) -> None:
+    (project / "other").mkdir()
+    points = '[project.entry-points."crow.extensions"]\none = "other:One"\ntwo = "other:Two"\n'
+    (project / "other" / "pyproject.toml").write_text(f'[project]\nname = "other"\n{points}')
+    ended = await here("ext", "list", "--extension", "./other")
+    assert ended.status == 1
+    assert "names 2 in crow.extensions, not one: install it, and use each by its" in ended.out

@@ -376,3 +376,20 @@ def test_settings_of_an_extension_that_is_not_there_are_refused_once_all_are(cro
     crow.use(Fails)
     with pytest.raises(ValueError, match=r"there is no extension 'fial'; did you mean 'fails'\?"):
         crow.run("Go", "Done.")
+
+
+async def test_a_prompt_that_nobody_awaits_fails_the_test(crow: Pilot):
+    with pytest.raises(RuntimeError, match="`async with crow:` comes before"):
+        crow.arun("Go", "Done.").close()
+    async with crow:
+        crow.arun("Go", "Done.").close()
+        assert crow.model.left == ["Done."]
+        await crow.arun("Go on")
+
+
+def test_what_a_model_cannot_say_is_refused_where_it_is_written(crow: Pilot):
+    wrong: Any = 3
+    with pytest.raises(TypeError, match="3 is no line of a script, which is a text, a call"):
+        crow.run("Go", wrong)
+    with pytest.raises(TypeError, match="3 is no line of a script"):
+        ScriptedModel("Good day!", wrong)

@@ -131,7 +131,7 @@ class Composer:
         try:
             thing = None if point.name in self.disabled else point.load()
             if not point.own:
-                refuse_misread(thing, "order")
+                refuse_misread(thing, Ordered)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - must not stop the others
             named = "" if raised_at(error) else f" (its entry point is {point.value})"
             return LAST, point, None, f"{in_a_line(error)}{named}"
@@ -350,14 +350,14 @@ class Composer:
         self.agent.found.append(Found(name, source, error, disabled, problems, names))
 
 
-def refuse_misread(thing: Any, *names: str) -> None:
+def refuse_misread(thing: Any, *protocols: type[Any]) -> None:
     """Raise `ExtensionError` where a member of somebody's extension is not what Crow reads there.
 
     What is looked at is imported once there is such an extension.
     """
     from crow.app.members import refuse
 
-    refuse(thing, *names)
+    refuse(thing, *protocols)
 
 
 def _whole(path: str) -> str:

@@ -70,7 +70,10 @@ def of_folder(folder: Path) -> tuple[str, str, Any]:
     groups: dict[str, dict[str, str]] = told["project"].get("entry-points", {})
     points = [each for name in GROUPS for each in groups.get(name, {}).items()]
     if len(points) != 1:
-        raise ExtensionError(f"its pyproject.toml names {len(points)} in {GROUP}, not one")
+        told = f"its pyproject.toml names {len(points)} in {GROUP}, not one"
+        names = ", ".join(name for name, _ in points)
+        hint = f": install it, and use each by its name ({names})" if names else ""
+        raise ExtensionError(f"{told}{hint}")
     [(name, value)] = points
     inside = "src" if (folder / "src").is_dir() else ""
     place = str(folder.absolute() / inside)

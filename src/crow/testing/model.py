@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from dataclasses import field
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, TypedDict
@@ -48,6 +48,9 @@ class Delay:
 Piece: TypeAlias = str | ScriptedText | ScriptedCall | Delay
 Line: TypeAlias = Piece | BaseException | type[BaseException] | Completion | Sequence[Piece]
 """What a model says to one request: a text, a `call`, a list of these, a completion, an error."""
+
+
+LINE = (str, ScriptedText, ScriptedCall, Delay, BaseException, type, Completion, list, tuple)
 
 
 class Asked(TypedDict):
@@ -111,7 +114,7 @@ class ScriptedModel:
         self.model = model
         self.context_window = context_window
         self.asked: list[Asked] = []
-        self._script = list(script)
+        self._script = _lines(script)
         self._leftover = leftover
         self._next = 0
         self._calls = 0
@@ -136,7 +139,7 @@ class ScriptedModel:
 
     def extend(self, *script: Line) -> None:
         """Add lines to the script."""
-        self._script.extend(script)
+        self._script.extend(_lines(script))
 
     def verify(self) -> None:
         """Raise AssertionError if the script was overrun, or lines of it were not played."""
@@ -261,6 +264,16 @@ class _Reply:
             usage=self._usage,
             model=self._model,
         )
+
+
+def _lines(script: Iterable[Any]) -> list[Line]:
+    """The lines of a script. Raises ``TypeError`` for what a model cannot say."""
+    lines = list(script)
+    for line in lines:
+        if not isinstance(line, LINE):
+            told = "a text, a call(...), a list of these, a Completion or an error"
+            raise TypeError(f"{line!r} is no line of a script, which is {told}")
+    return lines
 
 
 def _pieces(line: Line) -> Sequence[Piece]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
@@ -146,22 +146,27 @@ class Pilot:
         if self._entered or _has_loop():
             raise RuntimeError("this test is async: `async with crow:`, `await crow.arun(...)`")
         try:
-            return self._run(self._answer(prompt, *script))
+            self._learn(*script)
+            return self._run(self._answer(prompt))
         except (AssertionError, ExtensionError) as error:  # the test's line says it, not the loop's
             raise error.with_traceback(None) from None
 
-    async def arun(self, prompt: str, *script: Line) -> Reply:
-        """Do as `run` does, in an async test."""
+    def arun(self, prompt: str, *script: Line) -> Coroutine[Any, Any, Reply]:
+        """Do as `run` does, in an async test; the script of one that nobody awaits is left over."""
         __tracebackhide__ = True
         if not self._entered:
             raise RuntimeError("`async with crow:` comes before `await crow.arun(...)`")
-        return await self._answer(prompt, *script)
+        self._learn(*script)
+        return self._answer(prompt)
 
-    async def _answer(self, prompt: str, *script: Line) -> Reply:
-        __tracebackhide__ = True
+    def _learn(self, *script: Line) -> None:
+        """Let the model know its lines, once the settings are found to fit."""
         if self._session is None and self._configured:
             self._refuse_options()
         self.model.extend(*script)
+
+    async def _answer(self, prompt: str) -> Reply:
+        __tracebackhide__ = True
         if self._session is None:
             self._session = await self.agent.new_session(self.cwd, client=self.user)
         try:

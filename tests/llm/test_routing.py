@@ -38,6 +38,26 @@ async def test_a_session_that_switches_its_model_is_answered_by_that_model_from_
     assert [asked["model"] for asked in (*first.asked, *small.asked)] == [None] * 3
 
 
+class Log(list[str]):
+    """What is done beside a model, as it is begun and left."""
+
+    def begin(self) -> None:
+        self.append("begin")
+
+    def pause(self) -> None:
+        self.append("pause")
+
+
+async def test_what_is_done_beside_a_model_is_left_when_the_model_begins_to_answer():
+    log = Log()
+    model = ScriptedModel("One.", "Two.")
+    agent = Agent(Routed(lambda _: model, beside=log), tools=())
+    agent.hooks.register("MessageDisplay", lambda: log.append("text"))
+    for _ in range(2):
+        await agent.run("a")
+    assert log == ["begin", "pause", "text"] * 2
+
+
 async def test_a_model_that_does_not_exist_is_refused_when_it_is_chosen_and_nothing_changes():
     agent = Agent(routed(ScriptedModel("hi")), tools=())
     session = await agent.new_session()

@@ -215,3 +215,9 @@ async def test_the_place_of_a_wrap_that_fails_is_told_once(agent_of: AgentOf) ->
         r"ValueError: not today \(in the hook around_tool, \S+test_slips\.py:\d+; .*\)", told
     )
     assert told.count("test_slips.py") == 1, told
+
+
+def test_options_for_what_is_made_already_are_refused(agent_of: AgentOf) -> None:
+    options: Any = {"limit": 3}
+    with pytest.raises(ExtensionError, match=r"takes no options: limit \(use its class\)"):
+        agent_of().use(Marked(), **options)

@@ -92,8 +92,12 @@ class MissingOption(ExtensionError):  # noqa: N818 - that is what is wrong
 def make(cls: type[T], name: str, options: Mapping[str, Any]) -> T:
     """An extension from its class and its options, which must fit the constructor.
 
-    Raises `ExtensionError` for an option that does not exist or is missing.
+    Raises `ExtensionError` for an option that does not exist or is missing, and for what is no
+    class, which takes none.
     """
+    if not inspect.isclass(cls):
+        told = f"{cls!r} is made already, and takes no options: {', '.join(options)}"
+        raise ExtensionError(f"{told} (use its class)")
     known = parameters(cls)
     if options:
         _refuse_unknown(name, options, known)

@@ -221,12 +221,12 @@ class Lifespan:
                 ready.set_result(None)
                 await self._leave.wait()
         except Exception as error:  # noqa: BLE001 - somebody else's code
+            place = "" if raised_at(error) else place_in_source(self._make)
+            told = f"{with_place(error)}{place}"
             if ready.done():
-                told = with_place(error)
                 logger.warning("the extension %s failed to stop: %s", self.name, told)
             else:
-                place = "" if raised_at(error) else place_in_source(self._make)
-                text = f"the extension {self.name} failed to start: {with_place(error)}{place}"
+                text = f"the extension {self.name} failed to start: {told}"
                 ready.set_exception(ExtensionError(text))
 
     def _context(self) -> AbstractAsyncContextManager[Any]:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from crow.core.support.frozen import frozen, mutable
+from crow.core.support.frozen import entity, frozen, mutable
 
-__all__ = ["frozen", "mutable"]
+__all__ = ["entity", "frozen", "mutable"]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -13,6 +14,7 @@ from importlib import import_module
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from crow.core.errors import ExtensionError
@@ -34,6 +36,10 @@ COMMANDS = "crow.commands"
 """The group of commands for terminals: ``crow NAME``."""
 EVENTS = "crow.events"
 """The group of events that extensions make happen; the value is that of the extension's own."""
+FIRST_CALL = "crow.first_call"
+"""The group of modules that a first call needs; a name begins with that of an extension."""
+SENT = 0.1
+"""Seconds after which a request is on its way, and a model that takes its time still thinks."""
 NOBODYS = {"TeammateIdle": "teams, which Crow does not bring"}
 """Events that hooks may be written for, and that no extension makes happen."""
 OWN = "crow_acp"
@@ -81,21 +87,21 @@ class EntryPoint:
                 f"the name {self.name!r} is taken by {self.rival}: {self.package} needs another one"
             )
         module, _, path = self.value.partition("[")[0].strip().partition(":")
-        thing = self._imported(module.strip())
+        try:
+            thing: Any = import_module(module.strip())
+        except ModuleNotFoundError as error:
+            self._refuse_damaged(module.strip(), error)
+            raise
         for name in filter(None, path.strip().split(".")):
             thing = getattr(thing, name)
         return thing
 
-    def _imported(self, module: str) -> Any:
-        try:
-            return import_module(module)
-        except ModuleNotFoundError as error:
-            if self.own and f"{module}.".startswith(f"{error.name}."):
-                package = self.package.replace("_", "-")
-                told = f"{package} is damaged: {error.name}, which it names, is missing"
-                again = f"uv tool install --reinstall {package}, pip install --force-reinstall"
-                raise ExtensionError(f"{told}; install it again ({again} {package})") from error
-            raise
+    def _refuse_damaged(self, module: str, error: ModuleNotFoundError) -> None:
+        if self.own and f"{module}.".startswith(f"{error.name}."):
+            package = self.package.replace("_", "-")
+            told = f"{package} is damaged: {error.name}, which it names, is missing"
+            again = f"uv tool install --reinstall {package}, pip install --force-reinstall"
+            raise ExtensionError(f"{told}; install it again ({again} {package})") from error
 
 
 def entry_points(*groups: str) -> list[EntryPoint]:
@@ -116,6 +122,44 @@ def events() -> Mapping[str, str]:
     named = {point.value: point.name for point in entry_points()}
     announced = {point.name: named.get(point.value, "") for point in entry_points(EVENTS)}
     return announced | NOBODYS
+
+
+class EarlyImports:
+    """Imports of what first calls need, in a thread, while a model thinks.
+
+    What cannot be imported says so where it is called for.
+    """
+
+    def __init__(self, disabled: Collection[str]) -> None:
+        self._disabled = disabled
+        self._left: list[str] | None = None
+        self._goes_on = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self) -> None:
+        """Import what is left, once a request is on its way."""
+        if self._left is None:
+            offered = reversed(entry_points(FIRST_CALL))
+            self._left = [
+                each.value for each in offered if each.name.partition(".")[0] not in self._disabled
+            ]
+        if self._left:
+            self._timer = asyncio.get_running_loop().call_later(SENT, self._start)
+
+    def pause(self) -> None:
+        """Import no further: the model answers, and what it says is worked on."""
+        self._goes_on = False
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _start(self) -> None:
+        self._goes_on = True
+        Thread(target=self._import, name="crow-imports", daemon=True).start()
+
+    def _import(self) -> None:
+        while self._goes_on and self._left:
+            with suppress(Exception):
+                import_module(self._left.pop())
 
 
 def inside(extension: str, module: str = "") -> Any:

@@ -1,4 +1,4 @@
-"""An option that is called like a member by which extensions say something of themselves."""
+"""Members by which extensions say something of themselves, and what is wrong with them."""
 
 from __future__ import annotations
 
@@ -20,33 +20,86 @@ class Notes:
 """
 
 
+async def line_of(crow: Crow, home: Path, member: str) -> str:
+    """What is said of an extension with such a member; everything else goes on."""
+    write(home / ".crow/extensions/notes.py", OPTION.format(member))
+    ended = await crow("run", "Run echo hi")
+    assert ended.status == 0, ended.err
+    assert "I call Bash" in ended.out
+    return ended.err
+
+
 @pytest.mark.variants(1)
 @pytest.mark.parametrize(
     ("option", "what"),
     [
-        ("warnings: bool = True", "a list, and is True"),
-        ("modes: str = 'fast'", "a list, and is 'fast'"),
-        ("warnings: None = None", "a list, and is None"),
-        ("choices: int = 3", "a table, and is 3"),
-        ("order: str = 'newest'", "a number, and is 'newest'"),
-        ("hides: bool = True", "a method, and is True"),
-        ("arrive: int = 9", "a method, and is 9"),
-        ("no_such_command: bool = False", "a method, and is False"),
-        ("settle: float = 1.5", "a method, and is 1.5"),
-        ("styles: bool = True", "a list, and is True"),
-        ("hides: None = None", "a method, and is None"),
+        ("warnings: bool = True", "read by Crow as a list, and is True"),
+        ("modes: str = 'fast'", "read by Crow as a list, and is 'fast'"),
+        ("warnings: None = None", "read by Crow as a list, and is None"),
+        ("choices: int = 3", "read by Crow as a table, and is 3"),
+        ("order: str = 'newest'", "read by Crow as a number, and is 'newest'"),
+        ("serves_mcp: str = 'no'", "read by Crow as true or false, and is 'no'"),
+        ("hides: bool = True", "called by Crow, and is True"),
+        ("hides: None = None", "called by Crow, and is None"),
+        ("settle: float = 1.5", "called by Crow, and is 1.5"),
+        ("styles: bool = True", "read by Crow as a list, and is True"),
+        ("arrive: int = 9", "called by Crow, and is 9"),
+        ("no_such_command: bool = False", "called by Crow, and is False"),
     ],
 )
-async def test_it_breaks_the_extension_and_nothing_else(
+async def test_an_option_that_is_called_like_one_breaks_the_extension_and_nothing_else(
     crow: Crow, home: Path, option: str, what: str
 ) -> None:
-    write(home / ".crow/extensions/notes.py", OPTION.format(option))
-    ended = await crow("run", "Run echo hi")
-    assert ended.status == 0, ended.err
-    assert "I call Bash" in ended.out
+    said = await line_of(crow, home, option)
     name = option.partition(":")[0]
-    assert f"Notes.{name} is read by Crow as {what}: call it something else" in ended.err
-    assert "notes.py:5)" in ended.err
+    assert f"Notes.{name} is {what}: call it something else" in said
+    assert "notes.py:5)" in said
+
+
+@pytest.mark.variants(1)
+@pytest.mark.parametrize(
+    ("method", "what"),
+    [
+        ("def modes(self): ...", "modes is read by Crow, and is a method: put @property above it"),
+        (
+            "@property\n    def mentions(self): ...",
+            "mentions is called by Crow, and is a property: make it a method",
+        ),
+        (
+            "def brings_tools(self): ...",
+            "brings_tools is called by Crow with (session), and takes ()",
+        ),
+        (
+            "def rule_applies(self, rule, call): ...",
+            "rule_applies is called by Crow with (rule, tool, args, cwd), and takes (rule, call)",
+        ),
+        (
+            "async def mentions(self, session): ...",
+            "mentions is not awaited by Crow, and is async: make it a plain def",
+        ),
+    ],
+)
+async def test_a_method_that_cannot_be_called_as_it_is_breaks_the_extension_and_nothing_else(
+    crow: Crow, home: Path, method: str, what: str
+) -> None:
+    said = await line_of(crow, home, method)
+    assert f"Notes.{what}" in said
+    assert "notes.py:7)" in said
+
+
+@pytest.mark.variants(1)
+@pytest.mark.parametrize(
+    "member",
+    [
+        "@property\n    def modes(self): return []",
+        "def brings_tools(self, session, *more, further=1): return False",
+        "async def arrive(self, *given): ...",
+        "def configure(self): ...",
+        "mcp_servers: None = None",
+    ],
+)
+async def test_a_member_that_fits_is_no_mistake(crow: Crow, home: Path, member: str) -> None:
+    assert "notes" not in await line_of(crow, home, member)
 
 
 async def test_a_package_whose_order_is_no_number_stops_no_other(

@@ -7,12 +7,14 @@ import json
 import os
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Crow
+from tests.cli.conftest import Crow, calls
 
+from crow.entry_points import FIRST_CALL, entry_points
 from crow.extensions.sandbox.probe import find_backend
 from crow.testing.endpoint import Endpoint, answer
 
@@ -37,6 +39,30 @@ sys.setprofile(count)
 from crow.cli import main
 sys.exit(main(argv))
 """
+
+
+AHEAD = """
+import os, sys, threading
+from threading import current_thread, main_thread
+told, *argv = sys.argv[1:]
+
+def look(event, args):
+    if event == "import" and current_thread() is main_thread():
+        with open(told, "a") as file:
+            print(args[0], file=file)
+
+def profile(frame, event, arg):
+    if event == "return" and frame.f_code.co_name == "_import":
+        sys.addaudithook(look)
+        with open(told, "a") as file:
+            print("AHEAD", file=file)
+        os.close(1)
+
+threading.setprofile(profile)
+from crow.cli import main
+sys.exit(main(argv))
+"""
+"""Crow, which closes its standard output once it has imported ahead, and writes down what follows."""
 
 
 @pytest.fixture(autouse=True)
@@ -71,8 +97,8 @@ async def test_run_imports_and_calls_little_before_the_first_request(
     out, _ = await process.communicate()
     assert out.decode() == "Done.\n"
     modules, calls = modules_and_calls(tmp_path / "counted")
-    assert modules <= 187
-    assert calls <= 5_400
+    assert modules <= 184
+    assert calls <= 5_330
 
 
 async def test_acp_imports_and_calls_little_before_the_first_request(
@@ -87,8 +113,49 @@ async def test_acp_imports_and_calls_little_before_the_first_request(
     assert (await asked(process, 2, "session/prompt", prompt))["stopReason"] == "end_turn"
     await process.communicate(b"")
     modules, calls = modules_and_calls(tmp_path / "counted")
-    assert modules <= 222
-    assert calls <= 6_100
+    assert modules <= 220
+    assert calls <= 6_040
+
+
+class Late(Sequence[Any]):
+    """The steps of a response that begins when a stream is at its end."""
+
+    def __init__(self, steps: Sequence[Any], stream: int) -> None:
+        self.steps = steps
+        self.stream = stream
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __getitem__(self, index: Any) -> Any:
+        while os.read(self.stream, 1000):
+            pass
+        return self.steps[index]
+
+
+async def test_what_a_first_call_needs_is_imported_while_the_model_answers(
+    crow: Crow, endpoint: Endpoint, tmp_path: Path
+) -> None:
+    reading, writing = os.pipe()
+    told = tmp_path / "told"
+    first = calls(("Read", {"file_path": "README.md"}), ("Bash", {"command": "echo it"}))
+    endpoint.play(Late(first, reading), answer("Done."))
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", AHEAD, str(told), "run", "Go"),
+        cwd=crow.cwd,
+        env={**os.environ, **crow.env, "CROW_SANDBOX": "on"},
+        stdin=DEVNULL,
+        stdout=writing,
+    )
+    os.close(writing)
+    await process.wait()
+    os.close(reading)
+    ahead, *later = told.read_text().split()
+    assert ahead == "AHEAD"
+    results = [each for each in endpoint.requests[1].body["messages"] if each["role"] == "tool"]
+    assert "It does things." in results[0]["content"]
+    assert results[1]["content"].startswith("it")
+    assert not {point.value for point in entry_points(FIRST_CALL)} & {*later}
 
 
 async def asked(process: Process, number: int, method: str, params: dict[str, Any]) -> Any:

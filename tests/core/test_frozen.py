@@ -6,6 +6,8 @@ import inspect
 import pickle
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import KW_ONLY
+from operator import attrgetter
 from threading import Barrier
 from typing import Any, ClassVar
 
@@ -13,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crow.core.support.frozen import frozen, mutable
+from crow.core.support.frozen import entity, frozen, mutable
 from crow.core.tools import Call
 
 KINDS: Any = dataclasses.dataclass(frozen=True, slots=True)
@@ -318,3 +320,144 @@ def test_a_class_that_is_not_made_yet_binds_its_init_as_inspect_of_python_3_13_d
 
     unmade = vars(Fresh)["__init__"]
     assert [*inspect.signature(unmade.__get__(Fresh, type)).parameters] == ["x"]
+
+
+@entity
+class Thing:
+    """What is itself alone, and is given most by name."""
+
+    a: int
+    b: list[int] = dataclasses.field(default_factory=list[int])
+    _: KW_ONLY
+    c: str = "c"
+    d: dict[str, int] = dataclasses.field(default_factory=dict[str, int], repr=False)
+
+
+@dataclasses.dataclass(eq=False)
+class ThingTheirs:
+    """The same by the standard library."""
+
+    a: int
+    b: list[int] = dataclasses.field(default_factory=list[int])
+    _: KW_ONLY
+    c: str = "c"
+    d: dict[str, int] = dataclasses.field(default_factory=dict[str, int], repr=False)
+
+
+@given(
+    st.lists(st.integers(), max_size=4),
+    st.dictionaries(st.sampled_from("abcdz"), st.integers()),
+    st.booleans(),
+)
+def test_an_entity_is_the_dataclass_of_the_same_fields(
+    args: list[int], kwargs: dict[str, int], at_once: bool
+):
+    @entity
+    class Mine:
+        a: int
+        b: list[int] = dataclasses.field(default_factory=list[int])
+        _: KW_ONLY
+        c: str = "c"
+        d: dict[str, int] = dataclasses.field(default_factory=dict[str, int], repr=False)
+
+    if at_once:
+        taken, theirs = (
+            inspect.signature(Mine).parameters,
+            inspect.signature(ThingTheirs).parameters,
+        )
+        assert [(p.name, p.kind) for p in taken.values()] == [
+            (p.name, p.kind) for p in theirs.values()
+        ]
+    told: list[str] = []
+    kinds: list[Any] = [*[Mine] * 5, ThingTheirs]
+    for cls in kinds:
+        try:
+            made: Any = cls(*args, **kwargs)
+            told.append(f"{made!r} {made.d} {dataclasses.asdict(made)}".rpartition(".")[2])
+        except TypeError as error:
+            told.append(str(error).rpartition("__init__()")[2])
+    assert len({text.replace("ThingTheirs", "Mine") for text in told}) == 1, told
+
+
+def test_an_entity_is_equal_to_itself_alone_and_takes_other_attributes():
+    one: Any = Thing(1)
+    assert one == one
+    assert one != Thing(1)
+    assert {one: 1}[one] == 1
+    one.more = 2
+    assert one.more == 2
+
+
+def test_an_entity_has_its_defaults_in_the_class_as_a_dataclass_does():
+    assert Thing.c == ThingTheirs.c
+    assert not hasattr(Thing, "b")
+    assert Thing.__match_args__ == ThingTheirs.__match_args__
+    every = [
+        [*map(str, map(type, map(attrgetter("default"), dataclasses.fields(c))))]
+        for c in (Thing, ThingTheirs)
+    ]
+    assert every[0] == every[1]
+    assert not hasattr(Thing, "b")
+    assert Thing.c == "c"
+    assert dataclasses.replace(Thing(1), c="d").c == "d"
+    assert [f.name for f in dataclasses.fields(Thing) if f.kw_only] == ["c", "d"]
+
+
+def test_an_entity_keeps_the_methods_that_it_has_and_calls_super():
+    class Base:
+        def __init__(self) -> None:
+            self.begun = True
+
+    @entity
+    class Own(Base):
+        a: int = 1
+
+        def __repr__(self) -> str:
+            return "mine"
+
+        def __post_init__(self) -> None:
+            super().__init__()
+
+    for _ in range(5):
+        assert Own().begun
+        assert repr(Own()) == "mine"
+
+
+def test_an_entity_below_another_data_class_has_the_fields_of_both():
+    @entity
+    class More(Thing):
+        e: int = 5
+
+    made: Any = More
+    assert made(1, [2], 3).e == 3
+    assert [f.name for f in dataclasses.fields(More)] == ["a", "b", "c", "d", "e"]
+
+
+def test_threads_that_ask_for_the_fields_of_an_entity_at_once_get_the_same():
+    for _ in range(20):
+
+        @entity
+        class Fresh:
+            a: int
+            b: list[int] = dataclasses.field(default_factory=list[int])
+
+        together = Barrier(4)
+
+        def ask(cls: Any = Fresh, together: Barrier = together) -> list[str]:
+            together.wait()
+            return [f.name for f in dataclasses.fields(cls)]
+
+        with ThreadPoolExecutor(4) as pool:
+            found = [each.result() for each in [pool.submit(ask) for _ in range(4)]]
+        assert found == [["a", "b"]] * 4
+
+
+def test_a_class_below_a_frozen_one_is_as_frozen():
+    class Below(Mine):
+        __slots__ = ()
+
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Below(1).a = 2  # pyright: ignore[reportAttributeAccessIssue]
+    assert Below(1) == Below(1)
+    assert Below(1) != Mine(1)
+    assert pickle.loads(pickle.dumps(Mine(1))) == Mine(1)

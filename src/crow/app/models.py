@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from crow.core.defaults import ChatClient
 from crow.core.ports.llm import LLM
+from crow.entry_points import EarlyImports
 from crow.settings import Settings
 
 if TYPE_CHECKING:
@@ -116,6 +117,7 @@ def models_of(
         settings.purposes,
         lambda: known().names(),
         routes,
+        EarlyImports({entry.text for entry in settings.disabled}),
     )
 
 

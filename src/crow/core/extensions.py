@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from crow.core.errors import ExtensionError, nearest, raised_at, with_place
 from crow.core.support.frozen import frozen
-from crow.core.support.parameters import VAR_KEYWORD, VARIADIC, Parameter, parameters
+from crow.core.support.parameters import VAR_KEYWORD, VARIADIC, parameters
 from crow.core.support.validation import implements
 
 logger = logging.getLogger("crow.extensions")
@@ -98,17 +98,11 @@ def make(cls: type[T], name: str, options: Mapping[str, Any]) -> T:
     if not inspect.isclass(cls):
         told = f"{cls!r} is made already, and takes no options: {', '.join(options)}"
         raise ExtensionError(f"{told} (use its class)")
-    known = parameters(cls)
-    if options:
-        _refuse_unknown(name, options, known)
-    for each in known:
-        if each.required and each.name != "agent" and each.name not in options:
-            told = f"the extension {name} needs the option {each.name!r} of {cls.__name__}"
-            described = getattr(cls, "options", None)
-            if inspect.isclass(described):
-                told += f", which is made with the fields of {described.__name__}, each by name"
-            raise MissingOption(f"{told}{place_in_source(cls)}")
-    return cls(**options)
+    try:
+        return cls(**options)
+    except TypeError:
+        _refuse_unfit(cls, name, options)
+        raise
 
 
 def place_in_source(made: Any) -> str:
@@ -144,18 +138,24 @@ def refuse_lazy(initialise: Callable[[Any], object], made: object) -> None:
         )
 
 
-def _refuse_unknown(name: str, options: Mapping[str, Any], given: list[Parameter]) -> None:
-    """Raise for the first option that is none, with the nearest one."""
-    if given and given[-1].kind is VAR_KEYWORD:
-        return
+def _refuse_unfit(cls: type[Any], name: str, options: Mapping[str, Any]) -> None:
+    """Raise for the first option that is none, with the nearest one, or that is missing."""
+    given = parameters(cls)
     names = {each.name for each in given if each.kind not in VARIADIC} - {"agent"}
-    for option in options:
-        if option not in names:
-            known = [each.name for each in given if each.name in names]
-            near = nearest(option, known)
-            there = f"it has {', '.join(known)}" if known else "it has none"
-            hint = f"did you mean {near!r}?" if near else there
-            raise ExtensionError(f"the extension {name} has no option {option!r}; {hint}")
+    takes_all = bool(given) and given[-1].kind is VAR_KEYWORD
+    for option in [each for each in options if each not in names and not takes_all]:
+        known = [each.name for each in given if each.name in names]
+        near = nearest(option, known)
+        there = f"it has {', '.join(known)}" if known else "it has none"
+        hint = f"did you mean {near!r}?" if near else there
+        raise ExtensionError(f"the extension {name} has no option {option!r}; {hint}")
+    for each in given:
+        if each.required and each.name in names - options.keys():
+            told = f"the extension {name} needs the option {each.name!r} of {cls.__name__}"
+            described = getattr(cls, "options", None)
+            if inspect.isclass(described):
+                told += f", which is made with the fields of {described.__name__}, each by name"
+            raise MissingOption(f"{told}{place_in_source(cls)}")
 
 
 class Lifespan:

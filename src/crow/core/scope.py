@@ -278,7 +278,8 @@ class Scope:
                 owner.name = name
                 break
         else:
-            self.extensions[owner.name] = thing
+            if self.extensions.setdefault(owner.name, thing) is not thing:
+                self.extensions[owner.name] = thing  # which says that the name is taken
         if owner.moved:
             self.extensions.settle(self.hooks.owners)
         self._lifespans.hold(owner.name, thing, self.session or self.agent)

@@ -66,9 +66,10 @@ class Deny:
     rule: str | None = None
 
 
-@frozen
 class Undecided(Deny):
     """The verdict of a hook that failed: whoever cannot decide denies."""
+
+    __slots__ = ()
 
 
 @frozen

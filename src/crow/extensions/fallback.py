@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from crow import Completion, RunContext, TurnContext
+from crow.dataclasses import entity
 from crow.errors import ModelError
 from crow.hooks import NextRequest
 from crow.keys import Key
@@ -20,7 +21,7 @@ PASSED: Key[int] = Key("fallback")
 """How many models have failed in a run."""
 
 
-@dataclass(eq=False)
+@entity
 class FallbackHook:
     """Asks the next of ``models`` where one is overloaded, unavailable or not found.
 

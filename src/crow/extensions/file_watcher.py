@@ -6,10 +6,10 @@ import asyncio
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from crow import CompactContext, Context, RunContext, Session, SessionContext, hook
+from crow.dataclasses import entity
 from crow.hooks import LAST, Point
 from crow.keys import WATCHED, Key
 
@@ -37,7 +37,7 @@ class FileContext(Context):
         self.event = event
 
 
-@dataclass(eq=False)
+@entity
 class FileWatcherHook:
     """Watches single files for as long as a session is open; they need not be there yet.
 

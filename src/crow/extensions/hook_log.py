@@ -10,10 +10,11 @@ import re
 import sys
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Annotated, Any
 
 from crow import Allow, Answer, Arg, Ask, Context, Continue, Deny, Stop
+from crow.dataclasses import entity
 from crow.events import CallDelta, TextDelta, ThoughtDelta, ToolProgress
 from crow.hooks import FIRST, LAST, Point, Record
 from crow.keys import Key
@@ -41,7 +42,7 @@ SECRET = re.compile(
 )
 
 
-@dataclass(eq=False)
+@entity
 class HookLog:
     """Writes ``[HOOK] before_tool  Read README.md`` for every point that fires.
 

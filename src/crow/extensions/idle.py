@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from crow import Arg, RunContext, Session
+from crow.dataclasses import entity
 from crow.keys import Key
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ KIND = "idle_prompt"
 TEXT = "Crow is waiting for your input"
 
 
-@dataclass(eq=False)
+@entity
 class IdleHook:
     """Fires a notification (``idle_prompt``) when a session was idle for ``after`` seconds.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from time import monotonic
 from typing import Annotated
 
 from crow import Arg, Context, Continue, RunContext, ToolContext, TurnContext, hook
-from crow.dataclasses import mutable
+from crow.dataclasses import entity, mutable
 from crow.events import StopReason
 from crow.hooks import FIRST
 from crow.keys import Key
@@ -31,7 +31,7 @@ class Spent:
 SPENT: Key[Spent] = Key("limits")
 
 
-@dataclass(eq=False)
+@entity
 class LimitsHook:
     """Ends a run that takes too long, before the request that would be one too many.
 

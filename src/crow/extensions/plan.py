@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from crow import (
@@ -17,6 +16,7 @@ from crow import (
     ToolResult,
     TurnContext,
 )
+from crow.dataclasses import entity
 from crow.events import PlanChanged, PlanEntry
 from crow.hooks import Point
 from crow.tools import ToolKind
@@ -72,7 +72,7 @@ class TaskContext(Context):
         self.task_description = todo.get("activeForm")
 
 
-@dataclass(eq=False)
+@entity
 class PlanHook:
     """Adds the tool ``TodoWrite``, whose list is kept with the session and shown as a plan.
 

@@ -13,12 +13,11 @@ import json
 import os
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from crow import RunContext, Session, SessionContext
-from crow.dataclasses import frozen
+from crow.dataclasses import entity, frozen
 from crow.keys import Key
 
 State: TypeAlias = Literal["waits", "works", "idle"]
@@ -102,7 +101,7 @@ class Mark:
 MARK: Key[Mark] = Key(NAME)
 
 
-@dataclass(eq=False)
+@entity
 class PresenceHook:
     """Says which sessions are open and which wait for their user: ``crow sessions --live``."""
 

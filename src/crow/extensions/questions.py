@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 from crow import ConfigContext, RunContext, Tool, ToolContext, ToolEnvironment, ToolResult
+from crow.dataclasses import entity
 from crow.events import Form
 from crow.keys import GIVEN_MODE, Key
 from crow.ports import is_attended
@@ -48,7 +48,7 @@ PLANS: dict[str, Any] = {"type": "object", "properties": {"plan": TEXT}, "requir
 YES_ALL, YES, NO = "Yes, and accept edits", "Yes, and ask as before", "No, go on planning"
 
 
-@dataclass(eq=False)
+@entity
 class QuestionsHook:
     """Adds ``AskUserQuestion``, ``ExitPlanMode`` and ``EnterPlanMode``, where somebody can answer.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from crow import Context, Session, SessionContext, hook
+from crow.dataclasses import entity
 from crow.hooks import FIRST, Point
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class SetupContext(Context):
         self.trigger = trigger
 
 
-@dataclass(eq=False)
+@entity
 class SetupHook:
     """Fires ``on_setup`` (``Setup``) before anything else happens in a session."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Annotated, Any
 
 from crow import Arg, Continue, RunContext, ToolContext, ToolResult
+from crow.dataclasses import entity
 from crow.errors import ExtensionError
 from crow.events import TextDelta
 from crow.keys import STRUCTURED_OUTPUT, Key
@@ -30,7 +31,7 @@ FAILED = "no answer fitted the schema"
 TRIES: Key[int] = Key("structured_output.tries")
 
 
-@dataclass(eq=False)
+@entity
 class StructuredOutputHook:
     """Adds the tool ``StructuredOutput``, whose arguments are ``schema``, and has it called.
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Awaitable, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from hashlib import blake2b
 from typing import Annotated
 
 from crow import Arg, RunContext, ToolContext, TurnContext
-from crow.dataclasses import frozen, mutable
+from crow.dataclasses import entity, frozen, mutable
 from crow.keys import Key
 
 LONGEST_PERIOD = 5
@@ -41,7 +41,7 @@ class Path:
 PATH: Key[Path] = Key("stuck")
 
 
-@dataclass(eq=False)
+@entity
 class StuckHook:
     """Tells a model that repeats itself, and ends the run of one that goes on.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from crow import (
     SessionContext,
     TurnContext,
 )
+from crow.dataclasses import entity
 from crow.errors import ExtensionError
 from crow.keys import CLIENT_PROMPT, ROLE, SYSTEM_PROMPT, Key
 from crow.ports import HintedTool, implements
@@ -53,7 +54,7 @@ FACTS = ("directories", "git branch", "platform", "date")
 """What the last part says, by name."""
 
 
-@dataclass(eq=False)
+@entity
 class SystemPromptHook:
     """Puts a system message in front of every request that has none.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import Annotated
 
 from crow import Arg, Completion, Request, RunContext, Session
+from crow.dataclasses import entity
 from crow.errors import ModelError
 from crow.events import TitleChanged
 from crow.keys import Key
@@ -25,7 +25,7 @@ WISH = (
 )
 
 
-@dataclass(eq=False)
+@entity
 class TitlesHook:
     """Names a session after its first answer, where ``purposes`` have a model for ``title``.
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from crow import Arg, ToolContext, hook
+from crow.dataclasses import entity
 from crow.hooks import FIRST
 from crow.messages import Content, Part
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 LINE_SLACK = 200
 
 
-@dataclass(eq=False)
+@entity
 class TruncationHook:
     """Cuts a tool's text for the model at ``limit`` characters: head and tail stay.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field, fields, replace
+from dataclasses import field, replace
 from importlib import import_module
 from typing import Any
 
@@ -155,8 +155,8 @@ def _timeouts(table: Table, settings: Table) -> Any:
     said = {**settings.get("timeouts", {}), **table.get("timeouts", {})}
     if not said:
         return None
-    names = {each.name for each in fields(Timeouts)}
-    return Timeouts(**{name: float(said[name]) for name in names & said.keys()})
+    names = said.keys() & {*Timeouts.__match_args__}
+    return Timeouts(**{name: float(said[name]) for name in names})
 
 
 def _vouching(place: ModelEndpoint, url: str, wire: str, env: Mapping[str, str]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mappi
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from crow.core.cache import Closable
 from crow.core.errors import ModelError
@@ -27,6 +27,18 @@ Look: TypeAlias = Callable[[], Awaitable[list[str]]]
 NONE: Mapping[str, str] = MappingProxyType({})
 
 
+class Beside(Protocol):
+    """Work that is done while a model thinks."""
+
+    def begin(self) -> None:
+        """A request goes out."""
+        ...
+
+    def pause(self) -> None:
+        """The model answers."""
+        ...
+
+
 class Routed:
     """An LLM that stands for all that ``find`` knows, each made when it is first asked.
 
@@ -36,6 +48,7 @@ class Routed:
     were ``known`` an earlier time. ``call`` gives the one name
     that a model has in lists, however it is written; ``purposes`` are models for what is asked
     beside a conversation. ``routes`` gives what a client may route, which counts from `renew` on.
+    ``beside`` is done while a model thinks.
     """
 
     def __init__(
@@ -47,6 +60,7 @@ class Routed:
         purposes: Mapping[str, str] = NONE,
         known: Callable[[], Iterable[str]] = tuple,
         routes: Callable[[], ProviderRoutes] | None = None,
+        beside: Beside | None = None,
     ) -> None:
         self._models = tuple(models) or None
         self._known = known
@@ -56,6 +70,7 @@ class Routed:
         self._asked: Look | None = None if self._models else look
         self._look = self._asked
         self.routes = routes
+        self._beside = beside
         self._found: dict[str | None, LLM] = {}
         self._former: list[LLM] = []
         self._used: set[str] = set()
@@ -136,8 +151,14 @@ class Routed:
         llm = self.first if request.model is None else self.named(request.model)
         if request.model is not None:
             request = replace(request, model=None)
+        beside = self._beside
+        if beside is not None:
+            beside.begin()
         async with aclosing(llm.stream(request)) as deltas:
             async for delta in deltas:
+                if beside is not None:
+                    beside.pause()
+                    beside = None
                 yield delta
 
     @property

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from crow.core.support.frozen import entity
 from crow.settings.files import Memory, merge, why
 from crow.settings.values import Entry, SettingsError, Source, Table, Unused, Withheld
 
@@ -60,7 +61,7 @@ class Layer(NamedTuple):
     table: Table
 
 
-@dataclass(eq=False, repr=False)
+@entity
 class MergedSettings:
     """The settings that have been read so far, weakest first."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import resource
+import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -213,6 +214,76 @@ async def test_a_damaged_database_is_kept_aside_and_a_new_one_begun(
         infos, _ = await hook.store.sessions()
         assert session.id in [info.id for info in infos]
     assert (await hook.store.load(session.id)).messages == session.messages
+
+
+@pytest.fixture
+def looks() -> Iterator[list[str]]:
+    """The looks for damage, as SQLite is asked for them."""
+    asked: list[str] = []
+
+    def trace(_: object, statement: str, __: object) -> bool:
+        asked.extend([statement] * ("quick_check" in statement))
+        return True
+
+    def follow(connection: apsw.Connection) -> None:
+        connection.exec_trace = trace  # pyright: ignore[reportAttributeAccessIssue]
+
+    apsw.connection_hooks.append(follow)
+    yield asked
+    apsw.connection_hooks.remove(follow)
+
+
+async def one_session(db: Path) -> None:
+    async with Agent(ScriptedModel(), hooks=[PersistenceHook(db)], tools=[]) as agent:
+        await agent.new_session()
+
+
+async def test_a_file_that_is_as_it_was_left_is_not_looked_through(
+    db: Path, looks: list[str]
+) -> None:
+    await one_session(db)
+    assert len(looks) == 1
+    for _ in range(3):
+        await one_session(db)
+    assert len(looks) == 1
+    change(db, "UPDATE sessions SET title = 'by another program'")
+    await one_session(db)
+    assert len(looks) == 2
+
+
+async def test_a_file_that_somebody_has_open_was_looked_through_by_them(
+    db: Path, looks: list[str]
+) -> None:
+    async with Agent(ScriptedModel(), hooks=[PersistenceHook(db)], tools=[]) as agent:
+        await agent.new_session()
+        await one_session(db)
+        assert len(looks) == 1
+    await one_session(db)
+    assert len(looks) == 1
+
+
+async def test_a_file_whose_user_was_killed_is_looked_through(db: Path, looks: list[str]) -> None:
+    await one_session(db)
+    script = """
+import asyncio, os, sys
+from crow import Agent
+from crow.extensions import PersistenceHook
+from crow.testing import ScriptedModel
+
+async def main():
+    async with Agent(ScriptedModel(), hooks=[PersistenceHook(sys.argv[1])], tools=[]) as agent:
+        await agent.new_session()
+        os._exit(9)
+
+asyncio.run(main())
+"""
+    killed = await asyncio.create_subprocess_exec(sys.executable, "-c", script, str(db))
+    assert await killed.wait() == 9
+    await one_session(db)
+    assert len(looks) == 2
+    (db.with_name("crow.db-wal")).write_bytes(b"")
+    await one_session(db)
+    assert len(looks) == 3
 
 
 async def test_sessions_that_are_whole_come_over_from_a_damaged_database(db: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dis
 import inspect
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 from functools import partial
 from inspect import (
     CO_ASYNC_GENERATOR,
@@ -25,6 +24,7 @@ from crow.core.errors import HookError, last_line, nearest
 from crow.core.hooks.context import Context
 from crow.core.hooks.points import COMMON, Filter, Point
 from crow.core.support.clock import BLOCKING
+from crow.core.support.frozen import entity
 from crow.core.support.parameters import (
     KEYWORD_ONLY,
     SAYS_MORE,
@@ -45,7 +45,7 @@ WHOLE = {"wrap": ("ctx", "call_next")}
 """What a hook takes that is called as it is, where that is more than the context."""
 
 
-@dataclass(slots=True, eq=False)
+@entity
 class Owner:
     """Whoever hung something on an agent: an extension, or a function by itself.
 

@@ -28,7 +28,7 @@ Fits = Callable[[Any], bool]
 P = TypeVar("P")
 V = TypeVar("V")
 NO_SHAPES: Mapping[str, Any] = types.MappingProxyType({})
-MEMBERS: dict[type[object], tuple[str, ...]] = {}
+MEMBERS: dict[object, tuple[str, ...]] = {}
 """The members of protocols that were asked for; see `members_of`."""
 SHOWN = 60
 MODULES = r"(?:\w+\.)+(?=\w)"
@@ -147,12 +147,13 @@ def _told(shape: Any) -> str:
     return re.sub(MODULES, "", str(shape))
 
 
-def implements(thing: object, protocol: type[P]) -> TypeGuard[P]:
+def implements(thing: object, protocol: Callable[..., P]) -> TypeGuard[P]:
     """True where an object has all members of a protocol, whatever it is an instance of.
 
     ``isinstance`` says so, too, of a protocol that is ``runtime_checkable``; but it is slow before
     Python 3.12, and since then it does not see what an object has from another one by
-    ``__getattr__``, as one has that stands for another. No property of its class is read.
+    ``__getattr__``, as one has that stands for another. No property of its class is read. (For type
+    checkers a protocol is what makes its objects: as a ``type`` mypy takes concrete classes alone.)
     """
     for name in MEMBERS.get(protocol) or members_of(protocol):
         if not hasattr(type(thing), name) and not hasattr(thing, name):
@@ -160,23 +161,23 @@ def implements(thing: object, protocol: type[P]) -> TypeGuard[P]:
     return True
 
 
-def implementing(things: Iterable[object], protocol: type[P]) -> list[P]:
+def implementing(things: Iterable[object], protocol: Callable[..., P]) -> list[P]:
     """Those of some objects that have all members of a protocol; see `implements`."""
     name, *others = members_of(protocol)
     found: list[Any] = [x for x in things if hasattr(type(x), name) or hasattr(x, name)]
     return [each for each in found if implements(each, protocol)] if others else found
 
 
-def first_implementing(things: Iterable[object], protocol: type[P]) -> P | None:
+def first_implementing(things: Iterable[object], protocol: Callable[..., P]) -> P | None:
     """The first object that has all members of a protocol; None where none has."""
     return next(iter(implementing(things, protocol)), None)
 
 
-def members_of(protocol: type[object]) -> tuple[str, ...]:
+def members_of(protocol: Any) -> tuple[str, ...]:
     """The names that a protocol asks for, those of the protocols that it extends among them."""
     if (known := MEMBERS.get(protocol)) is None:
         names: list[str] = []
-        for each in protocol.__mro__:
+        for each in cast("type[object]", protocol).__mro__:
             own = vars(each)
             if "_is_protocol" in own:
                 names += [*own, *own.get("__annotations__", ())]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from crow import (
     Allow,
@@ -23,7 +23,7 @@ from crow import (
     TurnContext,
     hook,
 )
-from crow.dataclasses import mutable
+from crow.dataclasses import entity, mutable
 from crow.errors import ModelError
 from crow.events import Compacted
 from crow.hooks import FIRST, LAST
@@ -68,7 +68,7 @@ class Memory:
 MEMORY: Key[Memory] = Key("compaction")
 
 
-@dataclass(eq=False)
+@entity
 class CompactionHook:
     """Replaces the older part of a history when the model's window is about to be full.
 
@@ -88,7 +88,7 @@ class CompactionHook:
     name = "compaction"
     order = 80
     is_its_options = True
-    switches: ClassVar = {
+    switches = {  # noqa: RUF012 - a table
         AUTO: ("Compact automatically", "Make room before the model's window is full.")
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Annotated
 
 from crow import (
@@ -18,6 +18,7 @@ from crow import (
     ToolResult,
     hook,
 )
+from crow.dataclasses import entity
 from crow.extensions.container.container import Container, ContainerError, Recipe, listed
 from crow.extensions.container.launcher import ContainerLauncher
 from crow.hooks import LAST, NextCall
@@ -36,7 +37,7 @@ BOTH = (
 )
 
 
-@dataclass(eq=False)
+@entity
 class ContainerHook:
     """Runs a session's commands in a container of its own, which ends with the session.
 

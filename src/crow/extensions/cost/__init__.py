@@ -6,7 +6,7 @@ import asyncio
 import ipaddress
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, NotRequired, TypedDict, cast
 from urllib.parse import urlsplit
@@ -26,6 +26,7 @@ from crow import (
     Usage,
     hook,
 )
+from crow.dataclasses import entity
 from crow.errors import ModelError
 from crow.hooks import LAST
 from crow.keys import PROMPT_CACHE, Key
@@ -54,7 +55,7 @@ class Price(TypedDict):
     cache_write: NotRequired[Dollars]
 
 
-@dataclass(eq=False)
+@entity
 class CostHook:
     """Fills ``usage["cost"]`` (US dollars) of every reply, and so of the run and the session.
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from crow import Arg, Context, PromptSection, Session, ToolContext
-from crow.dataclasses import frozen, mutable
+from crow.dataclasses import entity, frozen, mutable
 from crow.hooks import Point
 from crow.keys import INSTRUCTION_FILES, Key
 from crow.project import project_of, repository_folders
@@ -94,7 +94,7 @@ class Instructions:
     parent: Path | None = None
 
 
-@dataclass(eq=False)
+@entity
 class InstructionsHook:
     """Adds the user's instruction files and those of the project to the system prompt.
 

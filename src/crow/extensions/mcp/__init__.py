@@ -12,7 +12,6 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -31,6 +30,7 @@ from crow import (
     TurnContext,
     hook,
 )
+from crow.dataclasses import frozen
 from crow.extensions.mcp.events import ELICITATION, RESULT
 from crow.extensions.mcp.events import ElicitationContext as ElicitationContext
 from crow.extensions.mcp.events import ElicitationResultContext as ElicitationResultContext
@@ -259,6 +259,10 @@ class McpHook:
     def _found(
         self, named: tuple[object, Mapping[str, object]]
     ) -> tuple[dict[str, Description], list[DescriptionError]]:
+        client, lent = named
+        kept, file = _of_claude(self.claude), _shared_file(self.project)
+        if not (client or self.servers or lent or kept or file or self.brought):
+            return {}, []  # mostly, and nothing is imported
         from crow.extensions.mcp.description import (
             DescriptionError,
             from_client,
@@ -266,16 +270,14 @@ class McpHook:
             from_table,
         )
 
-        client, lent = named
         described = [
             *from_client(client),
             *from_table(self.servers, "settings"),
             *from_table(lent, "extension"),
         ]
-        kept = _of_claude(self.claude)
         described += kept.local if kept else ()
-        if self.project is not None:
-            shared = from_project(self.project)
+        if file is not None:
+            shared = from_project(file)
             off = {*self.off, *(kept.off if kept else ())}
             described += (each for each in shared if getattr(each, "name", "") not in off)
         described += kept.user if kept else ()
@@ -337,7 +339,7 @@ class McpHook:
         return Ask(f"{ctx.name} {change}", rule=CHANGED) if change else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Held:
     """The servers of a session: those that were ``found``, for ``by``, and what was ``named``."""
 
@@ -350,6 +352,14 @@ class Held:
         """End them all."""
         if self.servers is not None:
             await self.servers.aclose()
+
+
+def _shared_file(project: Path | None) -> Path | None:
+    """The ``.mcp.json`` of a project, or the file in its place; None where there is none."""
+    if project is None:
+        return None
+    file = project / ".mcp.json" if project.is_dir() else project
+    return file if os.path.lexists(file) else None
 
 
 def _of_claude(project: Path | None) -> ClaudeServers | None:

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import KW_ONLY, asdict, dataclass
+from dataclasses import KW_ONLY, asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -27,6 +27,7 @@ from crow import (
     UpdateContext,
     hook,
 )
+from crow.dataclasses import entity
 from crow.errors import SessionError
 from crow.events import (
     ConfigChanged,
@@ -57,7 +58,7 @@ INNERMOST = LAST + 1
 VARIABLE = "CROW_STORE"
 
 
-@dataclass(eq=False)
+@entity
 class PersistenceHook:
     """Stores sessions in one SQLite file, made when the first session opens, or in PostgreSQL.
 

@@ -3,6 +3,9 @@
 A damaged file is moved aside, never overwritten. WAL with ``synchronous=NORMAL``: what is
 committed survives any death of the process; a power cut can take the last seconds, which the
 files that the agent wrote meanwhile would not survive either, and never harms the file.
+
+To look through a file for damage takes a start longer than all else, so whoever is the last to
+close one notes how it looked then: who finds it so need not look, nor who opens it beside others.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -49,6 +53,8 @@ class Database:
         self.keeps_records = synchronous == "normal"
         self._migrations = migrations
         self._lock: int | None = None
+        self._is_sound = False
+        self._is_doubted = False
         self.patience = BUSY_TIMEOUT
 
     @property
@@ -80,12 +86,14 @@ class Database:
             self._create()
             alone = self._enter()
             try:
-                return self._sound_and_current(alone)
+                connection = self._sound_and_current(alone)
             finally:
                 self._share()
         except (OSError, apsw.Error, SessionError) as error:
             self.close()
             raise explain(error, self.path) from error
+        self._is_sound, self._is_doubted = True, False
+        return connection
 
     def read(self) -> FileConnection:
         """A connection that cannot write, for one question. The file must exist."""
@@ -167,6 +175,7 @@ class Database:
 
         if connection is not None and isinstance(error, apsw.CorruptError | apsw.NotADBError):
             connection.close()
+            self._is_sound, self._is_doubted = False, True
             return None
         return connection
 
@@ -175,10 +184,31 @@ class Database:
         return False
 
     def close(self) -> None:
-        """Let others move or change the file."""
+        """Let others move or change the file; the last notes how it looks."""
         if self._lock is not None:
+            if self._is_sound:
+                with suppress(OSError):  # it is looked through then
+                    fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    os.pwrite(self._lock, self._look(), 0)
+            self._is_sound = False
             os.close(self._lock)
             self._lock = None
+
+    def _look(self) -> bytes:
+        """What is different after every change of the file."""
+        status = self.path.stat()
+        times = status.st_mtime_ns, status.st_ctime_ns
+        return f"{times} {status.st_size} {status.st_ino}".encode()
+
+    def _is_known(self, alone: bool) -> bool:
+        """True where the file is as its last user left it, or somebody else has it open."""
+        if self._is_doubted or not alone:
+            return not self._is_doubted
+        assert self._lock is not None
+        noted = os.pread(self._lock, 200, 0)
+        os.ftruncate(self._lock, 0)  # until it is closed
+        log = self.path.with_name(f"{self.path.name}-wal")
+        return noted == self._look() and not log.exists()
 
     def _create(self) -> None:
         """Make folder, file and lock, for nobody's eyes but the owner's."""
@@ -211,7 +241,7 @@ class Database:
 
     def _sound_and_current(self, alone: bool) -> FileConnection:
         """A connection to a file that is whole, or to a new one with what of it could be read."""
-        connection = self._sound()
+        connection = self._sound(alone)
         if connection is not None:
             return self._current(connection, alone)
         if not alone:
@@ -228,13 +258,14 @@ class Database:
         )
         return connection
 
-    def _sound(self) -> FileConnection | None:
+    def _sound(self, alone: bool) -> FileConnection | None:
         """A connection to the file; None where that is damaged."""
         import apsw
 
+        known = self._is_known(alone)
         try:
             connection = self._connect()
-            if is_sound(connection):
+            if known or is_sound(connection):
                 return connection
             connection.close()
         except (apsw.CorruptError, apsw.NotADBError):

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from crow import Message, Session, Usage
-from crow.dataclasses import frozen
+from crow.dataclasses import entity, frozen
 from crow.errors import SessionError
 from crow.extensions.persistence.record import (
     TELLING,
@@ -86,7 +86,7 @@ class Timer:
             due[1].cancel()
 
 
-@dataclass(slots=True, eq=False, repr=False, weakref_slot=True)
+@entity
 class SessionLog:
     """The page of one session.
 

@@ -7,11 +7,12 @@ import os
 import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from crow import Arg, Command, Context, Session, SessionContext, ToolContext, hook
+from crow.dataclasses import entity
 from crow.hooks import LAST, NextCall
 from crow.keys import Key
 from crow.ports import AttachmentStore, implements
@@ -53,7 +54,7 @@ UNWATCHED = "what this call changed cannot be taken back"
 SLOW = "to look at what is there takes more than"
 
 
-@dataclass(eq=False)
+@entity
 class RewindHook:
     """Keeps files as they were before a session changes them, and brings them back: ``/rewind``.
 

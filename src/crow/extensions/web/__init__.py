@@ -6,11 +6,12 @@ import asyncio
 import re
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 from crow import Arg, ToolEnvironment, ToolResult
+from crow.dataclasses import entity
 from crow.tools import ToolKind
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ async def look_up(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
 
 
-@dataclass(eq=False)
+@entity
 class WebHook:
     """Adds the tool ``WebFetch``, which asks for permission unless a rule says otherwise.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from crow import (
@@ -17,6 +16,7 @@ from crow import (
     WorktreeContext,
     hook,
 )
+from crow.dataclasses import entity
 from crow.errors import HookError
 from crow.hooks import LAST
 
@@ -25,7 +25,7 @@ REMOVE = "remove"
 TAKE, KEEP = "Remove it", "Keep it"
 
 
-@dataclass(eq=False)
+@entity
 class WorktreesHook:
     """Makes working trees of git for sessions: ``/worktree NAME``, and ``crow run --worktree``.
 

@@ -9,7 +9,6 @@ from typing import Any, TypeAlias, cast
 
 from crow.core.events import TextDelta, ThoughtDelta
 from crow.core.ports.llm import Completion, Delta
-from crow.core.support.frozen import frozen
 
 Sink: TypeAlias = Callable[[Delta], Awaitable[None]]
 """Where the pieces of an answer go."""
@@ -17,9 +16,10 @@ ANEW = "\n\n[the answer above was thrown away]\n\n"
 """What stands between an answer that was begun and the one that counts."""
 
 
-@frozen
 class Anew(TextDelta):
     """`ANEW` on its way through hooks: one that changes texts does not make it a part of them."""
+
+    __slots__ = ()
 
 
 async def nowhere(piece: Delta) -> None:

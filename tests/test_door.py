@@ -99,6 +99,7 @@ def test_importing_it_imports_nothing_else():
         ("FIRST", "it is in crow.hooks"),
         ("ModelError", "it is in crow.errors"),
         ("Key", "it is in crow.keys"),
+        ("ModeProvider", "it is in crow.ports"),
         ("Sesion", "did you mean 'Session'?"),
     ],
 )

@@ -2,9 +2,9 @@
 
 The front door: what most programs and extensions need. More of it has rooms of its own:
 `crow.hooks`, `crow.events`, `crow.messages`, `crow.keys`, `crow.errors`, `crow.storage`,
-`crow.dataclasses`, `crow.tools`, `crow.project`, `crow.process`, `crow.cli`, `crow.extensions`,
-`crow.fleet` and `crow.testing`; ``docs/reference.md`` lists all that is public. Names are imported
-when they are first used, so that ``import crow`` costs nothing.
+`crow.ports`, `crow.dataclasses`, `crow.tools`, `crow.project`, `crow.process`, `crow.cli`,
+`crow.extensions`, `crow.fleet` and `crow.testing`; ``docs/reference.md`` lists all that is public.
+Names are imported when they are first used, so that ``import crow`` costs nothing.
 """
 
 from __future__ import annotations
@@ -89,7 +89,9 @@ _ROOMS = {
     "crow.core.verdicts": "Allow Answer Ask Continue Deny Stop Verdict",
     "crow.tools": "tool",
 }
-_BESIDE = "crow.hooks crow.errors crow.storage crow.dataclasses crow.keys crow.project".split()
+_BESIDE = (
+    "crow.hooks crow.errors crow.storage crow.ports crow.dataclasses crow.keys crow.project"
+).split()
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()}
 
 __all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]

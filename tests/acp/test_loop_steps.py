@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from crow.testing import FakeEditor
+from crow.testing import Endpoint, FakeEditor
+from crow.testing.endpoint import answer
 
 CROW = str(Path(sys.executable).with_name("crow"))
 WATCH = """
 import asyncio, json, time
 from pathlib import Path
-from crow import Completion
 
 longest, prompts = 0.0, []
 
@@ -35,9 +35,6 @@ def before_run(ctx):
 async def on_session_start(ctx):
     if not prompts:
         ctx.session.spawn(watch())
-
-async def around_llm_request(ctx):
-    return Completion("Read.")
 
 def after_run(ctx):
     global longest
@@ -59,17 +56,21 @@ def on_session_end(ctx):
 @pytest.mark.slow
 @pytest.mark.parametrize("store", [True, False], ids=["stored", "not stored"])
 async def test_a_prompt_of_megabytes_is_gone_over_a_few_times_and_not_in_one_step(
-    tmp_path: Path, store: bool
+    tmp_path: Path, store: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of many short lines: whoever splits them all for a title takes ten times as long."""
     (tmp_path / "watch.py").write_text(WATCH)
     options = [] if store else ["--no-session-persistence"]
+    options += ["--extension", str(tmp_path / "watch.py")]
     editor = FakeEditor()
-    async with editor.spawned(CROW, "acp", "--extension", str(tmp_path / "watch.py"), *options):
-        await editor.prompt(await editor.new_session(tmp_path), "first")
-        session = await editor.new_session(tmp_path)
-        for said in ("a\n" * 4_000_000, "last"):  # behind what follows the first one
-            await editor.prompt(session, said)
-        await editor.wire.request("session/close", {"sessionId": session})
+    async with Endpoint() as endpoint:
+        endpoint.play(*[answer("Read.")] * 3)
+        monkeypatch.setenv("CROW_BASE_URL", endpoint.url)
+        async with editor.spawned(CROW, "acp", "--model", "m-1", *options):
+            await editor.prompt(await editor.new_session(tmp_path), "first")
+            session = await editor.new_session(tmp_path)
+            for said in ("a\n" * 4_000_000, "last"):  # behind what follows the first one
+                await editor.prompt(session, said)
+            await editor.wire.request("session/close", {"sessionId": session})
     longest, one_pass = json.loads((tmp_path / "steps.json").read_text())
     assert longest < 0.5 * one_pass, (longest, one_pass)

@@ -6,6 +6,7 @@ import asyncio
 import copy
 import shutil
 from collections import Counter
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from crow import Agent, Answer, Ask, Command
 from crow.core.errors import SessionError
+from crow.core.events import Event, TextDelta
 from crow.core.messages import Message
 from crow.core.session import Session
 from crow.core.store import SessionInfo
@@ -49,6 +51,31 @@ class Shelf:
 
     async def delete(self, session_id: str) -> bool:
         return self.histories.pop(session_id, None) is not None
+
+
+class SlowShelf(Shelf):
+    """A store that makes the rest of what it tells once somebody has seen the first of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen = asyncio.Event()
+
+    async def replay(self, session_id: str, *, asked: bool = False) -> AsyncIterator[Event]:
+        yield TextDelta("first ", f"{session_id}.0.0")
+        await self.seen.wait()
+        yield TextDelta("last", f"{session_id}.0.1")
+
+
+async def test_the_first_is_told_while_the_rest_is_read(tmp_path: Path) -> None:
+    shelf, editor = SlowShelf(), FakeEditor()
+    shelf.histories["s"] = []
+    async with editor.connected(Agent(llm=ScriptedModel(), hooks=[shelf])):
+        loading = asyncio.create_task(editor.connection.load_session(str(tmp_path), "s"))
+        await editor.saw("agent_message_chunk")
+        assert (editor.text(), loading.done()) == ("first ", False)
+        shelf.seen.set()
+        await loading
+        assert editor.text() == "first last"
 
 
 async def test_the_history_is_told_with_its_calls_and_without_injected_context(

@@ -724,3 +724,17 @@ async def test_a_model_whose_stream_returns_is_told_to_yield() -> None:
     async with Agent(wrong, tools=()) as agent:
         with pytest.raises(ModelError, match=r"stream\(\) returns: it is to yield"):
             await agent.run("Go")
+
+
+async def test_sessions_of_an_agent_that_closes_end_side_by_side() -> None:
+    everyone = asyncio.Barrier(3)
+
+    async def on_session_end() -> None:
+        await everyone.wait()
+
+    agent = Agent(ScriptedModel(), hooks=[on_session_end])
+    for _ in range(everyone.parties):
+        await agent.new_session()
+    async with asyncio.timeout(30):
+        await agent.close()
+    assert not agent.sessions

@@ -622,7 +622,7 @@ async def test_what_a_command_did_is_stored_with_the_session(tmp_path: Path, hom
     hook = PersistenceHook(tmp_path / "crow.db")
     async with Agent(ScriptedModel("Done."), hooks=[hook, CommandsHook()]) as agent:
         session = (await agent.run("/look", cwd=tmp_path)).session
-        told = [type(event).__name__ for event in await hook.store.replay(session.id)]
+        told = [type(event).__name__ async for event in hook.store.replay(session.id)]
         stored = await hook.store.segments(session.id)
     assert told == ["ToolPending", "ToolEnded", "UserMessage", "TextDelta"]
     assert stored == [session.messages]

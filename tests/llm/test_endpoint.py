@@ -73,6 +73,27 @@ async def test_a_request_carries_model_messages_tools_and_parameters(endpoint: E
     assert repr(llm) == f"ChatCompletions('m-1', '{endpoint.url}')"
 
 
+async def test_megabytes_arrive_letter_by_letter_beside_other_conversations(
+    endpoint: Endpoint, ask: Any, model: HttpModel
+) -> None:
+    """What is long is written in slices and in a thread, and what was written before is known."""
+    long = 'ä "quoted" line\n 😀' * 60_000
+    torn = "a" * 65_535 + "\ud83d\ude00" * 40_000 + "\ud83d"  # a pair would be cut in two
+    parts: Any = user([{"type": "text", "text": long}, {"type": "text", "text": "short"}])
+    endpoint.play(*[answer("Hi.")] * 6)
+    wanted: list[Any] = [user(long), parts, user(torn)]
+    await asyncio.gather(
+        *(ask(each, llm=model, session_id=f"s-{at}") for at, each in enumerate(wanted)),
+        *(ask(user(name), llm=model, session_id=name) for name in ("one", "two")),
+    )
+    await ask(wanted[0], user("and?"), llm=model, session_id="s-0")
+    sent = [each.body["messages"] for each in endpoint.requests]
+    sound = user("a" * 65_535 + "😀" * 40_000 + "\ufffd")
+    first = [[user(long)], [parts], [sound], [user("one")], [user("two")]]
+    assert all(each in sent[:5] for each in first)
+    assert sent[5] == [user(long), user("and?")]
+
+
 async def test_the_conversation_arrives_as_it_is_turn_after_turn(endpoint: Endpoint, ask: Any):
     call = {"id": "c1", "type": "function", "function": {"name": "Read", "arguments": "{}"}}
     history: list[Any] = [{"role": "system", "content": "Be brief."}, user("Überall ‘quotes’ \t\n")]

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from tests.processes import is_alive, until
 
+from crow.process import run
 from crow.tools.declarations import bash
 from crow.tools.process import Process
 from crow.tools.shells import Shells
@@ -267,9 +268,46 @@ async def test_cancelling_ends_everything(bench: Any) -> None:
     await demand_gone(int(bench.path("pid").read_text()))
 
 
+LOOKS = """
+import asyncio, os, sys, threading
+from crow import Agent, NullClient
+from crow.events import ToolProgress
+from crow.testing import ScriptedModel, call
+
+class Impatient(NullClient):
+    async def update(self, session_id, event):
+        if isinstance(event, ToolProgress):
+            sys.addaudithook(hear)
+            agent.cancel(session)
+
+def hear(event, args):
+    if event == "os.listdir" and args[0] == "/proc":
+        looks.append(threading.current_thread() is threading.main_thread())
+
+async def main():
+    global agent, session
+    agent = Agent(ScriptedModel(call("Bash", command="echo up; exec sleep 60")))
+    session = await agent.new_session(client=Impatient())
+    await agent.run("Go", session=session)
+    await agent.close()
+
+looks = []
+asyncio.run(main())
+print({*looks})
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+async def test_every_process_is_looked_at_beside_the_loop(tmp_path: Path) -> None:
+    """There can be thousands of them, and others cancel, too."""
+    ended = await run([sys.executable, "-c", LOOKS], cwd=tmp_path)
+    assert (ended.code, ended.out, ended.err) == (0, b"{False}\n", b"")
+
+
 SCRIPT = """
 import asyncio, sys
 from crow.core.ports.client import NullClient
+from crow.process import run
 from crow.tools.declarations import bash
 from crow.tools.process import Process
 

@@ -96,10 +96,13 @@ def notification(method: str, params: Sent) -> Message:
     return {"jsonrpc": "2.0", "method": method, "params": params}
 
 
+as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
+"""A value as it is written on the wire: `json.dumps` would make a writer for each."""
+
+
 def encode(message: Message) -> bytes:
     """A message as it stands on the wire. Half a surrogate pair becomes a question mark."""
-    text = json.dumps(message, ensure_ascii=False, separators=(",", ":"), default=str)
-    return text.encode("utf-8", "replace") + b"\n"
+    return as_json(message).encode("utf-8", "replace") + b"\n"
 
 
 def decode(line: bytes | Oversized) -> tuple[Message | None, Message | None]:

@@ -5,11 +5,10 @@ What is cut says so, and the whole stays where it lies: in the file, or in the r
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from crow.acp.jsonrpc import Message, as_object, encode
+from crow.acp.jsonrpc import Message, as_json, as_object, encode
 from crow.core.tools import Diff
 from crow.tools.text import shortened
 
@@ -42,8 +41,7 @@ NAMES = frozenset(
 
 def weight(value: object) -> int:
     """How many bytes a value takes on the wire."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
-    return len(text.encode("utf-8", "replace"))
+    return len(as_json(value).encode("utf-8", "replace"))
 
 
 def fits(value: object, limit: int) -> bool:

@@ -52,8 +52,8 @@ async def replay(agent: Agent, session: Session) -> AsyncIterator[Event]:
     """
     store = agent.store
     is_told = implements(store, ReplayStore)
-    events = await store.replay(session.id) if is_told else history_events(agent, session)
-    for event in without_made_up_ends(session, list(events)):
+    events = store.replay(session.id) if is_told else history_events(agent, session)
+    async for event in without_made_up_ends(session, events):
         yield _shown(agent, session, event)
     if session.title:
         yield TitleChanged(session.title)
@@ -81,23 +81,34 @@ async def of_subagent(agent: Agent, session: Session, subagent: str, *, asked: b
     if not implements(agent.store, ReplayStore):
         return []
     try:
-        events = await agent.store.replay(subagent, asked=asked)
+        told = agent.store.replay(subagent, asked=asked)
+        return [_shown(agent, session, each) async for each in told]
     except (SessionError, TypeError):
         return []
-    return [_shown(agent, session, each) for each in events]
 
 
-def without_made_up_ends(session: Session, events: list[Event]) -> list[Event]:
-    """The events without the last ends of calls that are on: no store can know of these."""
-    on = {call.call.id for run in session.runs for call in run.open if not call.ended}
-    for index in range(len(events) - 1, -1, -1):
-        event = events[index]
-        if not on:
-            break
-        if isinstance(event, ToolEnded) and event.call.id in on:
-            on.discard(event.call.id)
-            del events[index]
-    return events
+async def without_made_up_ends(
+    session: Session, events: AsyncIterator[Event]
+) -> AsyncIterator[Event]:
+    """The events without the last ends of calls that are on: no store can know of these.
+
+    They come at the end. Which one is the last is only known there, so the rest waits from the
+    first one on.
+    """
+    on: set[str] | None = None
+    rest: list[Event] = []
+    async for event in events:
+        if on is None:  # now the store has read what there is
+            on = {call.call.id for run in session.runs for call in run.open if not call.ended}
+        if rest or (isinstance(event, ToolEnded) and event.call.id in on):
+            rest.append(event)
+        else:
+            yield event
+    ends = {each.call.id: at for at, each in enumerate(rest) if isinstance(each, ToolEnded)}
+    made_up = {at for call_id, at in ends.items() if call_id in (on or ())}
+    for at, event in enumerate(rest):
+        if at not in made_up:
+            yield event
 
 
 def _shown(agent: Agent, session: Session, event: Event) -> Event:
@@ -110,7 +121,7 @@ def _shown(agent: Agent, session: Session, event: Event) -> Event:
             return event
 
 
-def history_events(agent: Agent, session: Session) -> Iterator[Event]:
+async def history_events(agent: Agent, session: Session) -> AsyncIterator[Event]:
     """The history as events; injected context is not shown."""
     answers = {m.get("tool_call_id"): m.get("content") for m in session.messages}
     for index, message in enumerate(session.messages):
@@ -119,7 +130,8 @@ def history_events(agent: Agent, session: Session) -> Iterator[Event]:
             sent = message.get("written", ())
             yield UserMessage(message.get("content") or "", message_id, sent)
         elif message["role"] == "assistant":
-            yield from _said(message, message_id)
+            for event in _said(message, message_id):
+                yield event
             for part in message.get("tool_calls", ()):
                 call = _call(part)
                 yield _pending(agent, session, call)

@@ -240,7 +240,7 @@ async def show(store: Store, options: argparse.Namespace, out: Output) -> None:
     out.line(f"session {session_id}", "bold")
     out.line(f"{info.cwd}  {counted(info.messages, 'message')}", "dim")
     view = LineClient(out, cwd=info.cwd, asker=None)
-    for event in await store.replay(session_id):
+    async for event in store.replay(session_id):
         if isinstance(event, UserMessage):
             out.line()
             out.line(f"> {text_of(event.content)}", "bold")

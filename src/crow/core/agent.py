@@ -297,24 +297,29 @@ class Agent(Host):
 
         It does so to the end, even where whoever wants it is part of what is cancelled.
         """
+        if not session.closed:
+            await asyncio.shield(self._end(session, reason))
+
+    def _end(self, session: Session, reason: str) -> asyncio.Task[None]:
+        """Begin to let a session go, for whoever asks."""
         from crow.core.sessions import end, who_waits
 
-        if session.closed:
-            return
         session.closed = True
         closing = nobodys(end(self, session, reason, who_waits(session)))
         closing.add_done_callback(lambda _: self._sessions.pop(session.id, None))
         self._closing[session.id] = closing
         closing.add_done_callback(lambda _: self._closing.pop(session.id))
         self.cancel(session)
-        await asyncio.shield(closing)
+        return closing
 
     async def close(self) -> None:
-        """Close all sessions and leave the lifespans, last entered first."""
-        for session in list(self._sessions.values()):
-            await self.close_session(session, "exit")
-            if (closing := self._closing.get(session.id)) is not None and not is_own(session):
-                await asyncio.shield(closing)
+        """Close all sessions, side by side, and leave the lifespans, last entered first."""
+        ending = [
+            self._closing.get(each.id) for each in self._sessions.values() if not is_own(each)
+        ]
+        ending += [self._end(each, "exit") for each in self._sessions.values() if not each.closed]
+        for closing in filter(None, ending):
+            await asyncio.shield(closing)
         await self.scope.close()
 
     async def __aenter__(self) -> Self:

@@ -245,10 +245,9 @@ class Lifespans:
         self._removed: list[Lifespan] = []
         self._entering = asyncio.Lock()
 
-    def hold(self, name: str, thing: object, host: object) -> None:
-        """Take up the lifespan of an extension that has one; it is not entered yet."""
-        if implements(thing, LifespanExtension):
-            self._held[name] = Lifespan(name, thing.lifespan, host)
+    def hold(self, name: str, lifespan: Callable[..., Any], host: object) -> None:
+        """Take up the lifespan of an extension; it is not entered yet."""
+        self._held[name] = Lifespan(name, lifespan, host)
 
     def drop(self, name: str) -> None:
         """Hold what an extension has no longer; what was entered is left later."""

@@ -219,7 +219,8 @@ class Scope:
                 catalog.claim(thing, owner)
             self.hooks.add(thing, owner)
             self.extensions[owner.name] = thing
-            self._lifespans.hold(owner.name, thing, self.session or self.agent)
+            if implements(thing, LifespanExtension):
+                self._lifespans.hold(owner.name, thing.lifespan, self.session or self.agent)
         self._looked = self.hooks.edits.count, len(self.extensions), *catalogs
 
     def _strangers(self) -> list[Any]:
@@ -282,7 +283,8 @@ class Scope:
                 self.extensions[owner.name] = thing  # which says that the name is taken
         if owner.moved:
             self.extensions.settle(self.hooks.owners)
-        self._lifespans.hold(owner.name, thing, self.session or self.agent)
+        if implements(thing, LifespanExtension):
+            self._lifespans.hold(owner.name, thing.lifespan, self.session or self.agent)
 
     def _hang_object(self, thing: Any, owner: Owner) -> None:
         initialise = initialiser(thing, on_session=self.session is not None)

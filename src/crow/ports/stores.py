@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from crow.core.events import Event
@@ -15,8 +15,11 @@ from crow.core.store import SessionInfo, Store
 class ReplayStore(Store, Protocol):
     """A store that tells sessions again as a client saw them."""
 
-    async def replay(self, session_id: str, *, asked: bool = False) -> list[Event]:
-        """A session as events; ``asked``: only the calls that its user was asked about."""
+    def replay(self, session_id: str, *, asked: bool = False) -> AsyncIterator[Event]:
+        """A session as events; ``asked``: only the calls that its user was asked about.
+
+        The first can be told while the rest is made. Raises `SessionError` with the first.
+        """
         ...
 
 

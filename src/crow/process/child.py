@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from crow.core.support.threads import read_in_thread
 from crow.process.mark import limit_of, mark_of
 from crow.process.program import can_watch, start_program
 from crow.process.reaper import ProcessReaper
@@ -197,13 +198,13 @@ class ChildProcess(asyncio.SubprocessProtocol):
                 self.signal(signal.SIGTERM)
             await self._wait_for_group(grace)
         finally:
-            self.kill()
+            await self._kill_all()
         await self.wait(LAST)
 
     async def end(self) -> None:
         """SIGKILL the group at once, and let go of the pipes."""
         try:
-            self.kill()
+            await self._kill_all()
             if self._transport is not None:
                 await self.wait(LAST)
         finally:
@@ -240,15 +241,14 @@ class ChildProcess(asyncio.SubprocessProtocol):
         return runs(self.pid)
 
     def kill(self) -> None:
-        """SIGKILL the group, and whatever carries the mark."""
+        """SIGKILL the group."""
         self.signal(signal.SIGKILL if CAN_GROUP else signal.SIGTERM)
-        for _ in range(ROUNDS if self._mark else 0):
-            escaped = marked(self._mark)
-            for pid in escaped:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
-            if not escaped:
-                break
+
+    async def _kill_all(self) -> None:
+        """SIGKILL the group, and whatever carries the mark: a look at every process."""
+        self.kill()
+        if self._mark:
+            await read_in_thread(_kill_marked, self._mark)
 
     def close(self) -> None:
         """Let go of the pipes; the program ends where it still runs, its children may go on."""
@@ -294,6 +294,17 @@ def runs(group: int) -> bool:
     return not is_linux
 
 
+def _kill_marked(mark: str) -> None:
+    """SIGKILL whatever carries a mark, and what that starts meanwhile."""
+    for _ in range(ROUNDS):
+        escaped = marked(mark)
+        for pid in escaped:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        if not escaped:
+            break
+
+
 def marked(mark: str) -> list[int]:
     """Processes that have a variable in their environment, or its limit (Linux; else none)."""
     sought = mark.encode()
@@ -312,5 +323,5 @@ def each_process(file: str) -> Iterator[tuple[int, bytes]]:
     with contextlib.suppress(FileNotFoundError):
         for name in os.listdir("/proc"):  # noqa: PTH208 - the names alone
             if name.isdecimal():
-                with contextlib.suppress(OSError):
-                    yield int(name), Path("/proc", name, file).read_bytes()
+                with contextlib.suppress(OSError), open(f"/proc/{name}/{file}", "rb", 0) as told:  # noqa: PTH123
+                    yield int(name), told.read()

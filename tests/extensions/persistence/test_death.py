@@ -53,7 +53,9 @@ async def check(folder: Path, address: str = "") -> None:
         before = (await hook.store.export(session_id)).count('"kind":"started"')
         session = await agent.load_session(session_id)
         check_whole(session.messages)
-        check_heard(heard, await hook.store.replay(session_id), is_late=bool(address))
+        check_heard(
+            heard, [event async for event in hook.store.replay(session_id)], is_late=bool(address)
+        )
         loaded = list(session.messages)
         reply = await agent.prompt(session, "are you there?")
         assert reply.text == "still here"

@@ -83,7 +83,7 @@ async def test_a_full_disk_ends_the_turn_and_not_the_agent(db: Path) -> None:
             assert len((await hook.store.segments(session.id))[0]) == 2
             assert (await agent.prompt(session, "three")).text == "c"
             assert "not stored for now" in client.notices[-1].text
-            assert len(await hook.store.replay(session.id)) == 5
+            assert len([event async for event in hook.store.replay(session.id)]) == 5
         assert (await agent.prompt(session, "four")).text == "d"
         assert client.notices[-1].text == "the session is stored again"
     again = await hook.store.load(session.id)
@@ -381,7 +381,7 @@ async def test_a_kind_of_record_from_the_future_is_kept_and_passed_over(db: Path
                " FROM log WHERE seq = 1", "hologram")  # fmt: skip
     again = await hook.store.load(session.id)
     assert again.messages == session.messages
-    assert len(await hook.store.replay(session.id)) == 2
+    assert len([event async for event in hook.store.replay(session.id)]) == 2
     assert '"kind":"hologram"' in await hook.store.export(session.id)
 
 
@@ -449,7 +449,7 @@ async def test_where_nothing_can_be_stored_the_session_goes_on_and_says_so(tmp_p
         session = await agent.new_session(client=client)
         for text in ("a", "b"):
             assert (await agent.prompt(session, "go")).text == text
-        assert len(await hook.store.replay(session.id)) == 4
+        assert len([event async for event in hook.store.replay(session.id)]) == 4
     assert [notice.severity for notice in client.notices] == ["warning", "warning"]
     assert "this session is not stored for now" in client.text
     with pytest.raises(SessionError, match="there is no session"):

@@ -64,7 +64,7 @@ async def test_a_quick_tools_result_survives_while_its_slow_sibling_is_interrupt
     assert quick.get("content") == '{"found": [1, 2]}'
     unknown = "interrupted, outcome unknown; its output until then:\nhalf of the work"
     assert slow.get("content") == unknown
-    ended = [e for e in await hook.store.replay(session_id) if isinstance(e, ToolEnded)]
+    ended = [e async for e in hook.store.replay(session_id) if isinstance(e, ToolEnded)]
     assert [(e.call.name, e.outcome, e.result.data) for e in ended] == [
         ("quick", "ok", {"found": [1, 2]}),
         ("slow", "cancelled", None),
@@ -96,7 +96,7 @@ async def test_half_an_answer_is_part_of_the_history(db: Path | str) -> None:
 async def test_what_a_locked_database_could_not_take_survives(tmp_path: Path) -> None:
     session_id = await killed(tmp_path / "crow.db", "locked")
     hook = PersistenceHook(tmp_path / "crow.db")
-    told = [type(event).__name__ for event in await hook.store.replay(session_id)]
+    told = [type(event).__name__ async for event in hook.store.replay(session_id)]
     assert told == ["UserMessage", "ToolPending", "ToolStarted", "ToolEnded"]
     session = await hook.store.load(session_id)
     assert [m.get("content") for m in session.messages] == ["do it", None, "locked", "It is."]
@@ -114,7 +114,7 @@ async def test_a_thought_that_led_nowhere_is_still_shown(db: Path | str) -> None
     session_id = await killed(db, "thought")
     hook = PersistenceHook(db)
     assert len((await hook.store.load(session_id)).messages) == 1
-    thoughts = [e for e in await hook.store.replay(session_id) if isinstance(e, ThoughtDelta)]
+    thoughts = [e async for e in hook.store.replay(session_id) if isinstance(e, ThoughtDelta)]
     assert thoughts == [ThoughtDelta("Let me see.", f"{session_id}.0.1")]
 
 
@@ -139,7 +139,7 @@ async def test_a_tail_that_was_cut_off_counts_as_far_as_it_is_whole(tmp_path: Pa
     ]
     tail = tmp_path / "crow.db.locks" / session.id
     tail.write_text("\n".join([*whole, *torn]))
-    assert len(await hook.store.replay(session.id)) == 3
+    assert len([event async for event in hook.store.replay(session.id)]) == 3
     again = await hook.store.load(session.id)
     assert [m.get("content") for m in again.messages] == ["one", "a", "two", "It is"]
     assert tail.read_bytes() == b""
@@ -156,7 +156,7 @@ async def test_a_second_process_is_told_that_the_session_is_in_use(db: Path | st
             await hook.store.delete(session_id)
         if Path("/proc/locks").exists():
             assert re.search(r"\S+, process \d+", str(refused.value))
-        assert len(await hook.store.replay(session_id)) == 2
+        assert len([event async for event in hook.store.replay(session_id)]) == 2
         assert len((await hook.store.segments(session_id))[0]) == 2
     assert len((await hook.store.load(session_id)).messages) == 2
 

@@ -59,7 +59,7 @@ async def test_a_long_prompt_comes_back_letter_by_letter(db: Path | str) -> None
     old = await talk(db, text("done"), prompt=long)
     new = await PersistenceHook(db).store.load(old.id)
     assert new.messages == old.messages
-    told = await PersistenceHook(db).store.replay(old.id)
+    told = [event async for event in PersistenceHook(db).store.replay(old.id)]
     assert isinstance(told[0], UserMessage)
     assert told[0].content == long
 
@@ -210,7 +210,7 @@ async def test_a_replay_tells_what_the_client_saw(db: Path | str) -> None:
         session = await agent.new_session(client=client)
         await agent.prompt(session, "go")
     kinds = (TextDelta, ThoughtDelta, ToolPending, ToolStarted, ToolEnded, PlanChanged)
-    events = await PersistenceHook(db).store.replay(session.id)
+    events = [event async for event in PersistenceHook(db).store.replay(session.id)]
     assert events[0] == UserMessage("go", f"{session.id}.0.0")
     assert events[1:] == [event for event in client.events if isinstance(event, kinds)]
 
@@ -247,7 +247,7 @@ async def test_a_new_segment_leaves_the_old_one_readable(db: Path | str) -> None
     assert [message.get("content") for message in old] == ["one", "a", "two", "b"]
     assert new == session.messages
     told = [
-        e for e in await hook.store.replay(session.id) if isinstance(e, UserMessage | TextDelta)
+        e async for e in hook.store.replay(session.id) if isinstance(e, UserMessage | TextDelta)
     ]
     assert [getattr(e, "text", getattr(e, "content", "")) for e in told] == [
         "one", "a", "two", "b", "three", "c",
@@ -269,7 +269,7 @@ async def test_what_a_hook_answered_is_shown_again_and_no_part_of_the_history(
         "sure?",
         "sure",
     ]
-    told = [e.text for e in await hook.store.replay(session.id) if isinstance(e, TextDelta)]
+    told = [e.text async for e in hook.store.replay(session.id) if isinstance(e, TextDelta)]
     assert told == ["42", "sure"]
     assert len(await hook.store.search("42")) == 1
 
@@ -295,7 +295,7 @@ async def test_commands_and_their_answers_are_told_again_one_by_one(db: Path | s
         for prompt in ("/time", "/time", "/forget", "hunter2", "sure?"):
             await agent.prompt(session, prompt)
     told = [
-        e for e in await hook.store.replay(session.id) if isinstance(e, UserMessage | TextDelta)
+        e async for e in hook.store.replay(session.id) if isinstance(e, UserMessage | TextDelta)
     ]
     assert [getattr(e, "text", getattr(e, "content", "")) for e in told] == [
         "/time", "It is noon.", "/time", "It is noon.", "/forget", "sure?", "sure",
@@ -321,7 +321,7 @@ async def test_a_history_written_by_hand_is_shown_as_well_as_that_is_possible(
             tool_answer("nobody", "asked"),
             user("well?"),
         ]
-    ended = [e for e in await hook.store.replay(session.id) if isinstance(e, ToolEnded)]
+    ended = [e async for e in hook.store.replay(session.id) if isinstance(e, ToolEnded)]
     assert [(e.call.id, e.call.args, e.outcome) for e in ended] == [
         ("a", {"n": 1}, "ok"),
         ("b", {}, "cancelled"),
@@ -412,7 +412,7 @@ async def test_a_session_that_was_just_opened_is_read_once_to_be_told_again(tmp_
     hook = PersistenceHook(db)
 
     async def told() -> list[str]:
-        return [e.text for e in await hook.store.replay(session.id) if isinstance(e, TextDelta)]
+        return [e.text async for e in hook.store.replay(session.id) if isinstance(e, TextDelta)]
 
     async with Agent(ScriptedModel("Three."), hooks=[hook]) as agent:
         session = await agent.load_session(session.id)

@@ -10,15 +10,17 @@ import stat
 import sys
 import threading
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from crow import Agent, NullClient, Session, tool
+from crow import Agent, NullClient, Session, hook, tool
 from crow.core.ports.client import Question
 from crow.events import Notice, ToolProgress
 from crow.extensions import PermissionsHook, PersistenceHook, RewindHook
+from crow.hooks import LAST
 from crow.testing import ScriptedModel, call
 from crow.tools import Location
 
@@ -341,6 +343,92 @@ async def test_what_a_cancelled_command_did_can_be_taken_back(
         session = await agent.new_session(cwd=str(work), client=Impatient())
         await agent.run("Go", session=session)
         assert await lines(keeper, session) == ["delete   a"]
+
+
+class Gate:
+    """Holds who reads one folder, until it is opened; counts the folders that were read."""
+
+    def __init__(self) -> None:
+        self.held: Path | None = None
+        self.read = 0
+        self._loop = asyncio.get_running_loop()
+        self._reached, self._opened = asyncio.Event(), threading.Event()
+        sys.addaudithook(self._hear)
+
+    def _hear(self, event: str, args: tuple[Any, ...]) -> None:
+        if self.held is not None and event == "os.scandir":
+            self.read += 1
+            if str(args[0]) == str(self.held):
+                self._loop.call_soon_threadsafe(self._reached.set)
+                self._opened.wait(60)
+
+    async def reached(self) -> None:
+        async with asyncio.timeout(50):
+            await self._reached.wait()
+
+    def open(self) -> None:
+        self._opened.set()
+
+
+@pytest.fixture
+async def gate() -> AsyncIterator[Gate]:
+    made = Gate()
+    yield made
+    made.held = None  # such a hook of Python's cannot be taken away
+    made.open()
+
+
+async def test_who_cancels_waits_for_no_look_and_what_the_command_did_can_be_taken_back(
+    tmp_path: Path, work: Path, store: PersistenceHook, gate: Gate, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The hook would be left behind after half a second, and that would be logged."""
+    running = asyncio.Event()
+
+    class Watching(User):
+        async def update(self, session_id: str, event: Any) -> None:
+            await super().update(session_id, event)
+            if isinstance(event, ToolProgress):
+                running.set()
+
+    keeper, user = keeper_in(tmp_path), Watching()
+    model = ScriptedModel(call("Bash", command="mkdir new; echo a > new/a; echo on; sleep 60"))
+    async with Agent(model, hooks=[store, keeper]) as agent:
+        session = await agent.new_session(cwd=str(work), client=user)
+        prompt = asyncio.create_task(agent.prompt(session, "Go"))
+        await running.wait()
+        gate.held = work / "new"
+        agent.cancel(session)
+        assert (await prompt).stop_reason == "cancelled"
+        planned = asyncio.create_task(lines(keeper, session))
+        await gate.reached()
+        assert not planned.done()
+        gate.open()
+        assert await planned == ["delete   new/a"]
+    assert (user.told, caplog.text) == ([], "")
+
+
+async def test_a_session_that_ends_does_not_wait_for_the_first_look(
+    tmp_path: Path, work: Path, store: PersistenceHook, gate: Gate
+) -> None:
+    for number in range(3000):
+        (work / f"folder{number}").mkdir()
+    keeper = keeper_in(tmp_path)
+
+    @hook("on_session_end", order=LAST)
+    async def before_keeper() -> None:
+        """Let the look go on when the keeper, whose turn is next, has been told of the end."""
+        asyncio.get_running_loop().call_soon(gate.open)
+
+    model = ScriptedModel(call("Bash", command="touch a"), "done")
+    async with Agent(model, hooks=[store, before_keeper, keeper]) as agent:
+        session = await agent.new_session(cwd=str(work))
+        gate.held = work
+        prompt = asyncio.create_task(agent.prompt(session, "Go"))
+        await gate.reached()
+        await agent.close_session(session)
+        assert (await prompt).stop_reason == "cancelled"
+    assert gate.read < 3000
+    assert [*work.glob("a")] == []
 
 
 async def test_the_command_brings_back_files_and_conversation_and_undoes_that(

@@ -181,7 +181,7 @@ def members_of(protocol: Any) -> tuple[str, ...]:
             own = vars(each)
             if "_is_protocol" in own:
                 names += [*own, *own.get("__annotations__", ())]
-        known = tuple(dict.fromkeys(name for name in names if name[0] != "_"))
+        known = tuple(dict.fromkeys([name for name in names if name[0] != "_"]))
         MEMBERS[protocol] = known
     return known
 

@@ -108,9 +108,7 @@ class ServerProcess(ChildProcess):
                 await self.stop(grace / 2)
             await self.settle(SETTLE)
         finally:
-            self.kill()
-            self.close()
-        await self.wait(grace / 2)
+            await self.end()
 
 
 def environment(given: Mapping[str, str]) -> dict[str, str]:

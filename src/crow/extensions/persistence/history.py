@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, cast
 
 from crow import Call, Message, ToolResult
 from crow.events import (
@@ -112,6 +112,28 @@ class History:
         return f"{INTERRUPTED}; its output until then:\n{output}" if output else INTERRUPTED
 
 
+Deeds: TypeAlias = dict[tuple[str, int], list[dict[str, Any]]]
+"""What hooks did to calls, by the id of a call and the row of the message that it is in."""
+
+
+def deeds(entries: Iterable[Entry]) -> Deeds:
+    """What hooks did, of which rows tell that may stand behind the ends of the calls."""
+    found: Deeds = {}
+    rows: dict[str, int] = {}
+    for entry in entries:
+        data = entry.data or {}
+        try:
+            if entry.kind == "hooks":
+                for record in data["records"]:
+                    if (call_id := record.get("call_id", "")) and record.get("owner") != USER:
+                        found.setdefault((call_id, rows.get(call_id, -1)), []).append(record)
+            elif entry.kind == "message" and "tool_calls" in data:
+                rows.update(dict.fromkeys([call["id"] for call in data["tool_calls"]], entry.seq))
+        except (KeyError, TypeError, AttributeError):
+            continue
+    return found
+
+
 @dataclass(slots=True)
 class Replay:
     """Tells a conversation again, from its first segment on, as events.
@@ -120,27 +142,24 @@ class Replay:
     """
 
     session_id: str
+    deeds: Deeds
     asked: bool = False
     _segment: int = 0
     _index: int = 0
     _open: dict[str, Call] = field(default_factory=dict[str, Call])
     _told: set[str] = field(default_factory=set[str])
     _questions: set[str] = field(default_factory=set[str])
-    _hooks: dict[str, list[dict[str, Any]]] = field(default_factory=dict[str, list[dict[str, Any]]])
+    _rows: dict[str, int] = field(default_factory=dict[str, int])
 
     def events(self, entries: Iterable[Entry]) -> Iterator[Event]:
-        """The events of rows in order; a damaged row is passed over.
+        """The events of rows in order; a damaged row is passed over."""
+        every = self._all(entries)
+        return self._asked(every) if self.asked else every
 
-        A call's end has what hooks did to it, of which rows behind it tell.
-        """
-        for event in list(self._wanted(entries)):
-            is_end = isinstance(event, ToolEnded)
-            yield replace(event, hooks=tuple(event.hooks)) if is_end else event
-
-    def _wanted(self, entries: Iterable[Entry]) -> Iterator[Event]:
-        for event in self._all(entries):
+    def _asked(self, events: Iterable[Event]) -> Iterator[Event]:
+        for event in events:
             call = getattr(event, "call", None)
-            if not self.asked or (call is not None and call.id in self._questions):
+            if call is not None and call.id in self._questions:
                 yield event
             if isinstance(event, ToolEnded):
                 self._questions.discard(event.call.id)
@@ -161,7 +180,7 @@ class Replay:
             return
         match entry.kind:
             case "message":
-                yield from self._message(cast(Message, data))
+                yield from self._message(cast(Message, data), entry.seq)
                 self._index += 1
             case "answer" | "carried":
                 self._index += 1
@@ -189,19 +208,20 @@ class Replay:
                 return
 
     def _note(self, records: Iterable[dict[str, Any]]) -> None:
-        """Know what was done to calls; the row is often behind that of their ends."""
+        """Know of which calls the user was asked."""
         for record in records:
-            call_id = record.get("call_id", "")
-            if call_id and record.get("owner") == USER:
+            if record.get("owner") == USER and (call_id := record.get("call_id", "")):
                 self._questions.add(call_id)
-            elif call_id:
-                self._hooks.setdefault(call_id, []).append(record)
+
+    def _done_to(self, call: Call) -> tuple[dict[str, Any], ...]:
+        """What hooks did to a call."""
+        return tuple(self.deeds.get((call.id, self._rows.get(call.id, -1)), ()))
 
     @property
     def _id(self) -> str:
         return f"{self.session_id}.{self._segment}.{self._index}"
 
-    def _message(self, message: Message) -> Iterator[Event]:
+    def _message(self, message: Message, seq: int) -> Iterator[Event]:
         if message["role"] == "tool":
             yield from self._answer(message)
             return
@@ -213,7 +233,7 @@ class Replay:
             text = text_of(message.get("content"))
             yield from self._said({"thought": thought_of(message), "text": text}, self._id)
             self._open = {call.id: call for call in map(_call, message.get("tool_calls", ()))}
-            self._hooks |= {call_id: [] for call_id in self._open}
+            self._rows.update(dict.fromkeys(self._open, seq))
 
     def _aside(self, data: dict[str, Any], mark: str) -> Iterator[Event]:
         """What entered no history: the next message has the number that it was shown with."""
@@ -236,7 +256,7 @@ class Replay:
 
     def _result(self, data: dict[str, Any]) -> Iterator[Event]:
         call = self._open.get(data["call_id"]) or call_of(data)
-        did = self._hooks.setdefault(call.id, [])
+        did = self._done_to(call)
         ended = ToolEnded(call, data["outcome"], result_of(data), data["duration"], did)
         yield from self._pending(call, data)
         self._open.pop(call.id, None)
@@ -261,8 +281,8 @@ class Replay:
         lost = text.startswith((INTERRUPTED, NOT_STARTED))
         outcome: Outcome = "cancelled" if lost else "ok"
         yield from self._pending(call, {"title": call.name, "kind": "other"})
-        did = self._hooks.setdefault(call.id, [])
-        yield ToolEnded(call, outcome, ToolResult(content, error=lost), 0.0, did)
+        result = ToolResult(content, error=lost)
+        yield ToolEnded(call, outcome, result, 0.0, self._done_to(call))
 
     def _pending(self, call: Call, data: dict[str, Any]) -> Iterator[Event]:
         if call.id not in self._told:

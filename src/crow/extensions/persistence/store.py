@@ -6,8 +6,9 @@ import asyncio
 import logging
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
@@ -46,6 +47,8 @@ logger = logging.getLogger("crow.persistence")
 FILE = "~/.crow/crow.db"
 ID = re.compile(r"[A-Za-z0-9][\w-]{0,99}", re.ASCII)
 """The id of a session that somebody else names: files are called after it."""
+AT_ONCE = 64
+"""Events that are made in one go, which is faster than in turns with what is done to them."""
 
 
 class SessionStore:
@@ -111,8 +114,9 @@ class SessionStore:
             raise self._missing(session_id)
         lease, trouble = await self._try_claim(session_id)
         try:
-            tail = await asyncio.to_thread(self._place.tail, session_id)
-            log = await self._archive.ask(partial(restore, session_id=session_id, tail=tail))
+            log = await self._archive.ask(
+                lambda connection: restore(connection, session_id, self._place.tail(session_id))
+            )
             if log is None:
                 raise self._missing(session_id)
             log.hold(lease)
@@ -229,21 +233,25 @@ class SessionStore:
 
         return await self._archive.ask(points)
 
-    async def replay(self, session_id: str, *, asked: bool = False) -> list[Event]:
+    async def replay(self, session_id: str, *, asked: bool = False) -> AsyncIterator[Event]:
         """A session as the events that a client saw: prompts, thoughts, answers, calls, plans.
 
         All segments, each message once; text and calls in one piece. Message ids are those of the
         first time. ``asked``: only the calls that its user was asked about. Reads only, and one
-        that cannot be stored from memory. Raises `SessionError`.
+        that cannot be stored from memory; the events are made one by one. Raises `SessionError`.
         """
-        from crow.extensions.persistence.history import Replay
+        from crow.extensions.persistence.history import Replay, deeds
         from crow.tools import read_in_thread
 
         log = self._archive.logs.get(session_id)
         entries = together(
             await self._entries(session_id, log), list(log.waiting.values()) if log else []
         )
-        return await read_in_thread(lambda: list(Replay(session_id, asked).events(entries)))
+        told = Replay(session_id, await read_in_thread(deeds, entries), asked)
+        events = told.events(entries)
+        while some := [*islice(events, AT_ONCE)]:
+            for event in some:
+                yield event
 
     async def _entries(self, session_id: str, log: SessionLog | None) -> list[Entry]:
         """All rows of a session: of one that was just opened those that were read then, once."""

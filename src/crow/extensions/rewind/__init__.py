@@ -47,7 +47,7 @@ FIRST: Key[asyncio.Task[Any]] = Key("rewind.first")
 LATE: Key[asyncio.Future[Any]] = Key("rewind.late")
 """A look that a call did not wait for; while it goes on, no other is begun."""
 ENDING: Key[set[asyncio.Future[Any]]] = Key("rewind.ending")
-"""Looks at what calls did that these did not wait for."""
+"""Looks at what calls did that are under way, whether or not these wait for them."""
 LEAST = 2.0
 """Seconds for which a call waits for a look, at least."""
 UNWATCHED = "what this call changed cannot be taken back"
@@ -136,10 +136,8 @@ class RewindHook:
         yield
         if agent.parent is not None:
             return
-        if self._store is not None:
-            await asyncio.to_thread(self._store.close)
-        if self._notices is not None:
-            await asyncio.to_thread(self._notices.close)
+        held = [each for each in (self._store, self._notices) if each is not None]
+        await asyncio.gather(*(asyncio.to_thread(each.close) for each in held))
 
     @hook("around_tool", order=LAST, timeout=None)
     def watch(self, ctx: ToolContext, call_next: NextCall) -> Awaitable[ToolResult]:
@@ -152,11 +150,15 @@ class RewindHook:
         self, ctx: ToolContext, call_next: NextCall, watched: FileTracker, wanted: list[str]
     ) -> ToolResult:
         moment = await self._begin(ctx, watched, wanted or None)
+        patience = self._limit
         try:
             return await call_next()
+        except asyncio.CancelledError:
+            patience = 0.0  # whoever cancels waits for no look
+            raise
         finally:
             if moment is not None:
-                await self._end(ctx, moment)
+                await self._end(ctx, moment, patience)
 
     def _watched(self, ctx: ToolContext) -> FileTracker:
         """What is known of the session's files; looked at first beside the session's first call."""
@@ -193,11 +195,11 @@ class RewindHook:
         loop = asyncio.get_running_loop()
         work = loop.run_in_executor(None, watched.begin, paths, roots)
         try:
-            is_done = await self._waited(work)
+            await asyncio.wait({work}, timeout=self._limit)  # it goes on where it takes too long
         except asyncio.CancelledError:
             work.add_done_callback(lambda done: _withdraw(watched, done, roots))
             raise
-        if not is_done:
+        if not work.done():
             LATE.set(root, work).add_done_callback(lambda done: _withdraw(watched, done, roots))
             await self._say(ctx, watched, f"{UNWATCHED}: {SLOW} {self._limit:g} s")
             return None
@@ -210,30 +212,23 @@ class RewindHook:
         await self._say(ctx, watched)
         return work.result()
 
-    async def _end(self, ctx: ToolContext, moment: RunningCall) -> None:
+    async def _end(self, ctx: ToolContext, moment: RunningCall, patience: float) -> None:
         watched = WATCHED.get(ctx.session.root)
         if watched is None:
             return
         loop = asyncio.get_running_loop()
         work = loop.run_in_executor(None, watched.end, moment, [*ctx.roots])
-        if not await self._waited(work):
-            ending = ENDING.setdefault(ctx.session.root, {work})
-            ending.add(work)
-            work.add_done_callback(_heard)
-            work.add_done_callback(ending.discard)
-        elif (error := work.exception()) is not None:
-            await self._say(ctx, watched, f"{UNWATCHED}: {error}")
+        ending = ENDING.setdefault(ctx.session.root, set())
+        ending.add(work)
+        work.add_done_callback(lambda done: _complain(watched, done))
+        work.add_done_callback(ending.discard)
+        await asyncio.wait({work}, timeout=patience)
         await self._say(ctx, watched)
 
     @property
     def _limit(self) -> float:
         """Seconds for which a call waits for a look."""
         return max(self.patience, LEAST)
-
-    async def _waited(self, work: asyncio.Future[Any]) -> bool:
-        """Wait for a look, which goes on where it takes too long; True where it is done."""
-        await asyncio.wait({work}, timeout=self._limit)
-        return work.done()
 
     async def _say(self, ctx: Context, watched: FileTracker, text: str = "") -> None:
         """Tell the user what is not kept, once each."""
@@ -255,9 +250,11 @@ class RewindHook:
             state[ON] = where
 
     async def on_session_end(self, ctx: SessionContext) -> None:
-        """Forget how the files looked."""
+        """Forget how the files looked, behind the looks at what calls did."""
         ctx.session.state.get(NAME, {}).pop(ON, None)
         if ctx.session.parent is None and (watched := WATCHED.pop(ctx)) is not None:
+            if ending := ENDING.get(ctx):
+                await asyncio.wait(ending)
             await asyncio.to_thread(watched.close)
 
     # what a terminal or another face asks for
@@ -346,6 +343,12 @@ def _withdraw(
     if _heard(begun):
         loop = asyncio.get_running_loop()
         loop.run_in_executor(None, watched.end, begun.result(), roots).add_done_callback(_heard)
+
+
+def _complain(watched: FileTracker, done: asyncio.Future[None]) -> None:
+    """Let the user be told, with what is said next, of a look that failed."""
+    if not done.cancelled() and (error := done.exception()) is not None:
+        watched.told.setdefault(f"{UNWATCHED}: {error}", False)
 
 
 def _heard(done: asyncio.Future[Any]) -> bool:

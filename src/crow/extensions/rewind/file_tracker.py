@@ -7,9 +7,11 @@ import stat
 import threading
 import time
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from itertools import islice
 from typing import TypeGuard
 
+from crow import CrowError
 from crow.dataclasses import frozen
 from crow.extensions.rewind.inotify import Follower, Inotify
 from crow.extensions.rewind.path_state import (
@@ -34,7 +36,7 @@ SLACK = 0.05
 """Seconds by which a file's time can be behind the clock."""
 BATCH = 16_000_000
 """Bytes that are kept in one step."""
-PART = 256
+PART = 128
 """Files that are kept in one step, of those that were put off."""
 NOTHING = Keeping(-1)
 PAUSE = 0.001
@@ -66,11 +68,16 @@ class RunningCall:
         return any(is_below(path, root) for root in roots)
 
 
+class GivenUpError(CrowError):
+    """A look that nobody waits for any more."""
+
+
 class FileTracker:
     """The files of one session: how they looked last, and who is at work on them.
 
     Used in threads, one look after the other. ``told`` is what its user should know, once each.
     What is there at first is only looked at, and kept by and by, while it is as it was then.
+    Once it is closed every look is given up: the ends of calls are to be waited for before.
     """
 
     def __init__(self, session: str, store: Kept, limits: Limits, notices: Inotify | None) -> None:
@@ -90,28 +97,25 @@ class FileTracker:
         self._lock = threading.Lock()
 
     def first(self, roots: Collection[str]) -> None:
-        """Look at folders for the first time, and keep what is there."""
-        with self._lock:
-            if not self._closed:
-                self._look(None, roots)
-        while self._put_off and not self._closed:
+        """Look at folders for the first time, and keep what is there, until that is given up."""
+        with suppress(GivenUpError):
             with self._lock:
-                if self._closed:
-                    break
-                some = [*islice(self._put_off, PART)]
-                as_then = {
-                    path: each for path in some if (each := stamp_of(path)) == self._stamps[path]
-                }
-                for path in some:
-                    del self._put_off[path]
-                self._room -= self._take(as_then, self._room)
-            time.sleep(PAUSE)
+                self._look(None, roots)
+            while self._put_off:
+                with self._lock:
+                    self._check()
+                    self._keep_part()
+                time.sleep(PAUSE)
 
     def begin(self, paths: Iterable[str] | None, roots: Collection[str]) -> RunningCall:
-        """A call begins, which may change these paths, or any: keep what is there."""
+        """A call begins, which may change these paths, or any: keep what is there.
+
+        Raises `GivenUpError`.
+        """
         with self._lock:
             whole = None if paths is None else frozenset(_with_folders(paths))
             self._look(whole, roots)
+            self._check()
             at = time.time()
             wanted = {ANYWHERE: UNKNOWN} if whole is None else {
                 path: self._known(path) for path in whole
@@ -121,7 +125,7 @@ class FileTracker:
             return moment
 
     def end(self, moment: RunningCall, roots: Collection[str]) -> None:
-        """A call is over: write down what it changed."""
+        """A call is over: write down what it changed. Raises `GivenUpError`."""
         with self._lock:
             try:
                 self._look(moment.paths, roots)
@@ -135,12 +139,16 @@ class FileTracker:
             self._take({path: stamp_of(path) for path in paths}, self._limits.folder)
 
     def close(self) -> None:
-        """Keep no more, and hear no more of what changes."""
+        """Keep no more, and hear no more of what changes; a look that is on is given up."""
         self._closed = True
         with self._lock:
             for each in self._followers.values():
                 if each is not None:
                     each.leave()
+
+    def _check(self) -> None:
+        if self._closed:
+            raise GivenUpError("the session is over")
 
     # looking
 
@@ -163,6 +171,7 @@ class FileTracker:
             for path, each in now.items()
             if known.get(path, ()) != each and not self._is_old(path, each)
         }
+        self._check()
         before = {
             path: self._known(path)
             for path in new
@@ -172,6 +181,7 @@ class FileTracker:
             new |= {path: now[path] for path in self._put_off.keys() & now.keys()}
         else:
             for path in [path for path in new if path not in before]:
+                self._check()
                 if can_wait(what := new[path]):
                     self._stamps[path], self._shapes[path] = what, unread(what)
                     self._put_off[path] = None
@@ -227,7 +237,7 @@ class FileTracker:
         follower = self._followers[root]
         if follower is not None:
             follower.begin()
-        here = scan(root, self._limits.skip, self._limits.files, follower)
+        here = scan(root, self._limits.skip, self._limits.files, self._check, follower)
         if root not in self._roots:
             first.append(root)
             self._recall(root, here)
@@ -254,7 +264,7 @@ class FileTracker:
             if (what or seen) and not (is_folder and os.path.basename(path) in skip):  # noqa: PTH119
                 found[path] = what
                 if is_folder and path in made:
-                    found |= scan(path, skip, self._limits.files, follower)
+                    found |= scan(path, skip, self._limits.files, self._check, follower)
         return found
 
     def _linked(self, follower: Follower, changed: set[str]) -> set[str]:
@@ -276,6 +286,14 @@ class FileTracker:
                 self._shapes[path] = PathState("file", what[0] & 0o7777, mark, what[1])
 
     # keeping
+
+    def _keep_part(self) -> None:
+        """Keep some of the files that were put off, as far as they are as they were."""
+        some = [*islice(self._put_off, PART)]
+        as_then = {path: each for path in some if (each := stamp_of(path)) == self._stamps[path]}
+        for path in some:
+            del self._put_off[path]
+        self._room -= self._take(as_then, self._room)
 
     def _take(self, new: Mapping[str, Stamp | None], room: int) -> int:
         """Keep what is at some paths, of so many bytes, and know them from now on; the bytes."""

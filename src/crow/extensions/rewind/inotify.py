@@ -166,7 +166,17 @@ class Inotify:
         with self.lock, suppress(ValueError):
             self._followers.remove(follower)
             if not self._followers:
-                self.close()
+                self._unwatch()
+
+    def _unwatch(self) -> None:
+        """Watch no folder any more.
+
+        The kernel is done with that beside us in milliseconds, which a closing would wait for.
+        """
+        for number in self._folders:
+            with suppress(OSError):
+                self._kernel.rm_watch(number)
+        self._folders.clear()
 
     def close(self) -> None:
         """Hear nothing more: who follows has to look himself."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 
 from crow import CrowError
@@ -13,6 +13,8 @@ from crow.extensions.rewind.path_state import Stamp
 STORES = frozenset({REPOSITORY, ".hg", ".svn", ".jj"})
 """What belongs to version control: never looked at, never touched."""
 FOLDER = 0o040000
+PART = 1000
+"""Entries of a folder that are looked at in one step."""
 
 
 class TooManyFilesError(CrowError):
@@ -20,12 +22,17 @@ class TooManyFilesError(CrowError):
 
 
 def scan(
-    start: str, skip: Collection[str], most: int, follower: Follower | None = None
+    start: str,
+    skip: Collection[str],
+    most: int,
+    check: Callable[[], None],
+    follower: Follower | None = None,
 ) -> dict[str, Stamp]:
     """Every path below a folder with its stamp; links are not followed, nor other file systems.
 
     Folders with a name of ``skip``, and what is in repositories inside, are left out. The follower
-    is told of all that he is to follow. Raises `TooManyFilesError`.
+    is told of all that he is to follow. Raises `TooManyFilesError`, and what ``check`` raises,
+    which is called before each step.
     """
     found: dict[str, Stamp] = {}
     device = os.lstat(start).st_dev
@@ -33,12 +40,15 @@ def scan(
     folders = [start]
     while folders:
         folder = folders.pop()
+        check()
         if follower is not None:
             follower.enter(folder)
         with suppress(OSError), os.scandir(folder) as entries:
             inside = [*entries]
             if folder == top or all(entry.name != REPOSITORY for entry in inside):
-                folders += _read(inside, found, skip, device, follower)
+                for at in range(0, len(inside), PART):
+                    check()
+                    folders += _read(inside[at : at + PART], found, skip, device, follower)
             elif follower is not None:
                 follower.nested.add(folder)
         if len(found) > most:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import replace
@@ -115,6 +116,7 @@ class HttpModel:
         self._forms = RequestFormats(first, wire.milder)
         self._find_window = find_window
         self._finding: asyncio.Task[None] | None = None
+        self._writing = threading.Lock()
         self._fetch_key = fetch_key
         self._sign = sign
         self._fetched = ""
@@ -238,7 +240,7 @@ class HttpModel:
         model = request.model or self.model
         if not self.context_window or model != self.model:
             return
-        if len(self._body(request, model, form)) >= BYTES * self.context_window:
+        if len(self._body_in_turn(request, model, form)) >= BYTES * self.context_window:
             raise ModelError(EMPTY, kind="context_length")
 
     async def _take_window(self, find: FindWindow) -> None:
@@ -275,7 +277,16 @@ class HttpModel:
     ) -> Response:
         """The response, whatever it is. Raises `ModelError`."""
         model = request.model or self.model
-        body = self._body(request, model, form)
+        is_long = self._wire.encoder.is_long(request.messages, request.session_id)
+        if not is_long and self._writing.acquire(blocking=False):
+            try:
+                body = self._body(request, model, form)
+            finally:
+                self._writing.release()
+        else:
+            from crow.core.support.threads import read_in_thread
+
+            body = await read_in_thread(self._body_in_turn, request, model, form)
         path = self._path(model)
         own = {**self._wire.headers(request, form), **keyed, **_traced(request)}
         if self._sign is not None:
@@ -310,6 +321,11 @@ class HttpModel:
         finally:
             await self._leave(response, chunks, whole=False)
         return body
+
+    def _body_in_turn(self, request: Request, model: str, form: RequestFormat) -> bytes:
+        """The body, behind one that a thread is writing: what is known of conversations is one."""
+        with self._writing:
+            return self._body(request, model, form)
 
     def _body(self, request: Request, model: str, form: RequestFormat) -> bytes:
         try:

@@ -25,6 +25,8 @@ KEPT_ALIVE = 300.0
 LONGEST_HEAD = 100 * 1024
 UNREAD = 256 * 1024
 """Bytes that may lie here before the peer has to wait."""
+PIECE = 64 * 1024
+"""Bytes of a body that are written together with the head."""
 IN_URLS = "!$%&'()*+,/:;=?@[]~"
 HAPPY_EYEBALLS = 0.25
 FINAL = 200  # what is below is not yet the response
@@ -244,8 +246,10 @@ class Line(asyncio.Protocol):
         lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in fields)]
         self._expect()
         self._parser = httptools.HttpResponseParser(self)
-        head = "\r\n".join([*lines, "\r\n"])
-        self._transport.write(head.encode("ascii") + body)  # in one piece: each wakes the peer up
+        head = "\r\n".join([*lines, "\r\n"]).encode("ascii")
+        self._transport.write(head + body[:PIECE])  # in one piece: each wakes the peer up
+        if len(body) > PIECE:
+            self._transport.write(memoryview(body)[PIECE:])  # of which no copies are made
 
     async def head(self) -> Head:
         """The response's status and headers. Raises `OSError`."""

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from crow.core.messages import Message, ToolSpec
 from crow.core.support.frozen import KeptDict
 from crow.llm.http.request_format import RequestFormat, images_in
-from crow.llm.http.text import clean_value, is_array
+from crow.llm.http.text import clean_value, is_array, is_object
 
 CACHE_BYTES = 64 * 1024 * 1024
+SLICE = 64 * 1024
+"""Characters that are made JSON of at once."""
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
@@ -127,6 +129,11 @@ class Encoder:
         items = self._join(known.copies, known.pieces, is_plain=known.is_plain)
         return known.joined() if items is None else b",".join(items)
 
+    def is_long(self, messages: list[Message], conversation: str) -> bool:
+        """True where so much of the messages is new that others should not wait for its JSON."""
+        known = self._conversations.get(conversation)
+        return is_long(messages if known is None else messages[len(known.copies) :], 4 * SLICE)
+
     def follow(
         self, messages: list[Message], conversation: str, form: RequestFormat
     ) -> Conversation:
@@ -173,8 +180,31 @@ def ids_in(messages: list[Message]) -> set[str]:
     return {call["id"] for message in messages for call in message.get("tool_calls") or ()}
 
 
+def is_long(value: Any, most: int) -> bool:
+    """True where the texts in a JSON value have more characters than that."""
+    size, waiting = 0, [value]
+    for one in waiting:
+        if isinstance(one, str):
+            size += len(one)
+            if size > most:
+                return True
+        elif isinstance(one, dict):
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+    return False
+
+
 def encode_clean(value: Any) -> bytes:
-    """A value as UTF-8 JSON; half surrogate pairs and NUL in it are replaced."""
+    """A value as UTF-8 JSON; half surrogate pairs and NUL in it are replaced.
+
+    What is long is made JSON of in slices: one call for megabytes lets no other thread go on.
+    """
+    return b"".join(_slices(value)) if is_long(value, SLICE) else _encoded(value)
+
+
+def _encoded(value: Any) -> bytes:
+    """The JSON of a value in one step."""
     text = _encode(value)
     if "\\u0000" not in text:
         try:
@@ -182,6 +212,35 @@ def encode_clean(value: Any) -> bytes:
         except UnicodeEncodeError:
             pass
     return _encode(clean_value(value)).encode()
+
+
+def _slices(value: Any) -> Iterator[bytes]:
+    """The JSON of a long value, in pieces."""
+    if isinstance(value, str):
+        yield b'"'
+        yield from (_encoded(each)[1:-1] for each in _cut(value))
+        yield b'"'
+    elif is_object(value):
+        for number, (name, item) in enumerate(value.items()):
+            yield (b"," if number else b"{") + encode_clean(str(name)) + b":"
+            yield encode_clean(item)
+        yield b"}"
+    else:
+        for number, item in enumerate(value):
+            yield b"," if number else b"["
+            yield encode_clean(item)
+        yield b"]"
+
+
+def _cut(text: str) -> Iterator[str]:
+    """A text in slices, no two surrogates of which are apart."""
+    start = 0
+    while start < len(text):
+        end = start + SLICE
+        while "\ud800" <= text[end - 1 : end] <= "\udbff":
+            end += 1
+        yield text[start:end]
+        start = end
 
 
 def copy_json(value: Any) -> Any:

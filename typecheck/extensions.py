@@ -97,6 +97,8 @@ agent = Agent(
 hook("before_tool", jugde=True)  # pyright: ignore[reportCallIssue]
 pieces = ["Good ", "day."]
 Agent(ScriptedModel(pieces, [call("LS")], "Done."))
+assert_type(agent.use(OfAnySort), OfAnySort)
+assert_type(agent.use(OfAnySort()), OfAnySort)
 Agent(AsyncOpenAI(), model="gpt-5")
 build(model="ollama/qwen3", hooks=[ByName()])
 build(model=AsyncOpenAI())

@@ -215,3 +215,24 @@ async def test_the_place_of_a_wrap_that_fails_is_told_once(agent_of: AgentOf) ->
         r"ValueError: not today \(in the hook around_tool, \S+test_slips\.py:\d+; .*\)", told
     )
     assert told.count("test_slips.py") == 1, told
+
+
+def test_options_for_what_is_made_already_are_refused(agent_of: AgentOf) -> None:
+    options: Any = {"limit": 3}
+    with pytest.raises(ExtensionError, match=r"takes no options: limit \(use its class\)"):
+        agent_of().use(Marked(), **options)
+
+
+async def test_a_lifespan_that_yields_twice_is_told_with_its_place(
+    agent_of: AgentOf, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Twice:
+        async def lifespan(self, agent: Agent) -> AsyncIterator[None]:
+            yield
+            yield
+
+    async with agent_of(hooks=[Twice]) as agent:
+        await agent.start()
+    (told,) = caplog.messages
+    assert told.startswith("the extension twice failed to stop: RuntimeError")
+    assert re.search(PLACE, told), told

@@ -92,8 +92,12 @@ class MissingOption(ExtensionError):  # noqa: N818 - that is what is wrong
 def make(cls: type[T], name: str, options: Mapping[str, Any]) -> T:
     """An extension from its class and its options, which must fit the constructor.
 
-    Raises `ExtensionError` for an option that does not exist or is missing.
+    Raises `ExtensionError` for an option that does not exist or is missing, and for what is no
+    class, which takes none.
     """
+    if not inspect.isclass(cls):
+        told = f"{cls!r} is made already, and takes no options: {', '.join(options)}"
+        raise ExtensionError(f"{told} (use its class)")
     try:
         return cls(**options)
     except TypeError:
@@ -217,12 +221,12 @@ class Lifespan:
                 ready.set_result(None)
                 await self._leave.wait()
         except Exception as error:  # noqa: BLE001 - somebody else's code
+            place = "" if raised_at(error) else place_in_source(self._make)
+            told = f"{with_place(error)}{place}"
             if ready.done():
-                told = with_place(error)
                 logger.warning("the extension %s failed to stop: %s", self.name, told)
             else:
-                place = "" if raised_at(error) else place_in_source(self._make)
-                text = f"the extension {self.name} failed to start: {with_place(error)}{place}"
+                text = f"the extension {self.name} failed to start: {told}"
                 ready.set_exception(ExtensionError(text))
 
     def _context(self) -> AbstractAsyncContextManager[Any]:

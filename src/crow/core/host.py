@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from crow.core.errors import ExtensionError
 from crow.core.ports.tool import SlashCommand, Tool
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from crow.core.agent import Session as Session  # noqa: PLC0414
     from crow.core.agent import Store as Store  # noqa: PLC0414
 
+T = TypeVar("T")
 TYPED = re.compile(r"[^\s/]+").fullmatch
 """The name of a command; what is typed is cut at blanks."""
 
@@ -33,6 +34,25 @@ class Host:
 
     scope: Scope
 
+    @overload
+    def use(
+        self,
+        thing: type[T],
+        *,
+        name: str | None = None,
+        trusted: bool = True,
+        source: str = "code",
+        **options: Any,
+    ) -> T: ...
+    @overload
+    def use(
+        self,
+        thing: T,
+        *,
+        name: str | None = None,
+        trusted: bool = True,
+        source: str = "code",
+    ) -> T: ...
     def use(
         self,
         thing: Any,

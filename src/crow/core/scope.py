@@ -177,7 +177,7 @@ class Scope:
             if other.name == known_as:
                 place = "" if other.source == "code" else f", from {other.source}"
                 raise ExtensionError(f"there is an extension {known_as!r} already{place}")
-        if inspect.isclass(thing):
+        if inspect.isclass(thing) or options:
             thing = make(thing, known_as, options)
         hooks, by = self.hooks, self.hooks.whose()
         owner = Owner(known_as, thing, trusted and (by is None or by.trusted), source, by=by)

@@ -381,7 +381,8 @@ def _named(session: Session) -> object:
 
 def _lent(session: Session) -> dict[str, object]:
     """The servers that extensions bring along, by name."""
-    extensions = cast("Agent", session.agent).extensions_of(session).values()
+    agent: Any = session.agent
+    extensions = agent.extensions_of(session).values()
     lent: dict[str, object] = {}
     for servers in filter(None, map(getattr, extensions, repeat("mcp_servers"), repeat(None))):
         lent.update(servers)

@@ -240,8 +240,9 @@ def _begun(hook: Hook, view: Context, answer: Any, ran: Ran, caller: asyncio.Tas
 
 async def _in_time(hook: Hook, view: Context, ran: Ran) -> Any:
     """What a hook answers before its time is over; it is left behind where it does not end then."""
-    errand, clock = cast(Errand, ran.errand), cast(Clock, view.clock)
-    task = errand.task
+    errand: Any = ran.errand
+    clock: Any = view.clock  # a cast takes its time
+    task: asyncio.Task[Any] = errand.task
     around = _clock_around()
     try:
         if around is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Coroutine
 from inspect import CORO_CREATED, getcoroutinestate
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar
 
 from crow.core.messages import Message, ToolSpec
 from crow.core.ports.llm import Completion, Delta, Request
@@ -23,7 +23,8 @@ class Attempt(Awaited[T_co]):
     @property
     def is_new(self) -> bool:
         """Whether nobody has begun it."""
-        return getcoroutinestate(cast(Any, self._coroutine)) == CORO_CREATED
+        coroutine: Any = self._coroutine
+        return getcoroutinestate(coroutine) == CORO_CREATED
 
 
 class InPieces(Protocol):

@@ -97,7 +97,7 @@ class View:
         """What the context has; a copy of that where a hook could change it in place."""
         if name == "ended":
             return ""
-        if name == "_base" or name.startswith("__"):
+        if name == "_base" or name[:2] == "__":
             raise AttributeError(name)
         base, may = self._base, self._may
         value: Any = getattr(base, name)
@@ -106,14 +106,16 @@ class View:
             put(self, name, value)
         elif name == "results":
             role = self._onlooker()
-            value = [lend(each, role) for each in cast("list[Context]", value)]
+            value = [lend(each, role) for each in base.results]
             put(self, name, value)
             self._touch()
         elif (name in base.kept and (name != "reply" or "reply" in may)) or (
             name in may and isinstance(value, dict | list)
         ):
             own: Any = copied(value)
-            self._touch()[name] = own, as_it_is(value)
+            is_call = name == "args" and "result" in base.shapes
+            was = base.approved if is_call and base.approved == value else as_it_is(value)
+            self._touch()[name] = own, was
             put(self, name, own)
             return own
         return value

@@ -257,7 +257,7 @@ def _list(wanted: Any, shape: Any) -> Fits:
     def all_fit(value: Any) -> bool:
         if not isinstance(value, wanted):
             return False
-        unknown = _unknown(cast("list[Any]", value), shape)
+        unknown = _unknown(value, shape)
         return not unknown or all(map(fits(shape), unknown))
 
     return all_fit

@@ -402,7 +402,8 @@ def _named(session: Session) -> object:
 
 def _lent(session: Session) -> dict[str, object]:
     """The servers that extensions bring along, by name."""
-    extensions = cast("Agent", session.agent).extensions_of(session).values()
+    agent: Any = session.agent
+    extensions = agent.extensions_of(session).values()
     lent: dict[str, object] = {}
     for each in implementing(extensions, ServerBringer):
         lent.update(each.mcp_servers or {})

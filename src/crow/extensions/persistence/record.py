@@ -205,17 +205,19 @@ def witnessed(records: Iterable[Record]) -> list[dict[str, Any]]:
     """
     records = list(records)
     stand_ins = {id(each) for each in _stand_ins(records)}
-    return [
-        _told(record, stands=id(record) in stand_ins)
-        for record in records
-        if _tells(record) or id(record) in stand_ins
+    told = [
+        each
+        for each in records
+        if (each.owner != OWNER and (each.call_id or each.error or _decided(each)))
+        or (stand_ins and id(each) in stand_ins)
     ]
+    return [_told(each, stands=id(each) in stand_ins) for each in told]
 
 
-def _tells(record: Record) -> bool:
+def _decided(record: Record) -> bool:
     answer = record.answer
-    did = isinstance(answer, (*VERDICTS, dict)) and answer != {} and record.event != "on_update"
-    return record.owner != OWNER and bool(record.call_id or record.error or did)
+    is_deed = answer is not None and isinstance(answer, (*VERDICTS, dict)) and answer != {}
+    return is_deed and record.event != "on_update"
 
 
 def _told(record: Record, *, stands: bool) -> dict[str, Any]:
@@ -349,7 +351,8 @@ class LastRequest:
 
 def _sendable(messages: Sequence[Message]) -> list[Message]:
     """Messages without what is for those alone who show the conversation again."""
-    return [cast(Message, {k: v for k, v in m.items() if k != "written"}) for m in messages]
+    sent: list[Any] = [{k: v for k, v in m.items() if k != "written"} for m in messages]
+    return sent
 
 
 def common(before: Sequence[Message], now: Sequence[Message]) -> int:

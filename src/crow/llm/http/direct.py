@@ -239,9 +239,9 @@ class Line(asyncio.Protocol):
     def send(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> None:
         """Write a whole request. Raises `ModelError` for what is none."""
         fields = [*headers.items(), *([("content-length", str(len(body)))] if body else [])]
-        if wrong := next((name for name, value in fields if not FIELD(f"{name}: {value}")), None):
+        if wrong := [name for name, value in fields if not FIELD(f"{name}: {value}")]:
             raise ModelError(
-                f"cannot be asked: the header {wrong!r} is none", kind="invalid_request"
+                f"cannot be asked: the header {wrong[0]!r} is none", kind="invalid_request"
             )
         lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in fields)]
         self._expect()

@@ -184,7 +184,7 @@ def is_long(value: Any, most: int) -> bool:
     """True where the texts in a JSON value have more characters than that."""
     size, waiting = 0, [value]
     for one in waiting:
-        if isinstance(one, str):
+        if type(one) is str:
             size += len(one)
             if size > most:
                 return True

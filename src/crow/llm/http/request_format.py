@@ -193,7 +193,7 @@ class RequestFormats:
         ``answer`` makes an attempt, ``images`` gives the hashes of the images in the request, whose
         ``messages`` these are. Raises `ModelError`.
         """
-        form = replace(self.form, origin=origin)
+        form = self.form if self.form.origin == origin else replace(self.form, origin=origin)
         while True:
             answered = False
             try:

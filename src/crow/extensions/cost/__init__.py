@@ -157,7 +157,8 @@ class CostHook:
 def _llm_of(ctx: Context, model: str | None) -> LLM | None:
     """The LLM that answers; None where there is none."""
     try:
-        return model_named(ctx.agent.llm, model)
+        llm = ctx.agent.llm
+        return model_named(llm, model or llm.model)
     except ModelError:
         return None
 

@@ -33,11 +33,6 @@ class Marked:
     def guard(self, call: Any) -> None: ...
 
 
-class Fails:
-    def init_agent(self, agent: Agent) -> None:
-        raise ValueError("no database")
-
-
 class AsyncInit:
     async def init_agent(self, agent: Agent) -> None: ...
 
@@ -53,7 +48,6 @@ class LazyInit:
         (Misspelt, "hangs nothing on the agent: .*; befor_tool is no event; did you mean bef"),
         (MisspeltHook, "before_tols is no event; did you mean before_tool?"),
         (Marked, "there is no event 'before_tol'; did you mean 'before_tool'?"),
-        (Fails, r"the extension fails failed: ValueError\('no database'\)"),
         (AsyncInit, "AsyncInit.init_agent is not run by a call: make it a plain def"),
         (LazyInit, "LazyInit.init_agent is not run by a call: make it a plain def"),
     ],

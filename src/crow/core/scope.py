@@ -19,7 +19,7 @@ from crow.core.catalog import (
     spec_of,
     tools_in,
 )
-from crow.core.errors import CrowError, ExtensionError, HookError, nearest, with_place
+from crow.core.errors import CrowError, ExtensionError, HookError, hint_of, nearest
 from crow.core.extensions import (
     AgentExtension,
     LifespanExtension,
@@ -192,7 +192,7 @@ class Scope:
             raise
         except (Exception, SystemExit) as error:
             self._discard(owner)
-            told = f"the extension {owner.name} failed: {with_place(error)}"
+            told = f"the extension {owner.name} failed: {error!r}{hint_of(error)}"
             raise ExtensionError(told) from error
         finally:
             hooks.owner = outer

@@ -99,6 +99,7 @@ class Store:
             opened.set_busy_timeout(PATIENCE)
             opened.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL").fetchall()
             opened.execute(SCHEMA)
+            opened.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # who leaves waits for no disk
             self._opened = opened
             self._tidy(opened)
         return self._opened

@@ -286,6 +286,35 @@ asyncio.run(main())
     assert len(looks) == 3
 
 
+def spoil(db: Path) -> None:
+    """Damage the pages of long messages, as a disk or a copy does."""
+    connection = apsw.Connection(str(db))
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    pages = connection.execute("SELECT pageno FROM dbstat WHERE pagetype = 'overflow'").fetchall()
+    size = connection.execute("PRAGMA page_size").get
+    connection.close()
+    with db.open("r+b") as file:
+        for (number,) in pages:
+            file.seek((int(str(number)) - 1) * int(str(size)))
+            file.write(b"\xde\xad" * 512)
+
+
+async def test_damage_that_is_met_by_a_reader_has_the_file_looked_through(db: Path) -> None:
+    async with Agent(ScriptedModel("long " * 20_000), hooks=[PersistenceHook(db)]) as agent:
+        said = await agent.run("Go")
+    async with Agent(ScriptedModel(), hooks=[PersistenceHook(db)]) as agent:
+        await agent.new_session()
+        spoil(db)
+    hook = PersistenceHook(db)
+    async with Agent(ScriptedModel(), hooks=[hook]) as agent:
+        await agent.new_session()
+        with pytest.raises(SessionError, match="it is damaged"):
+            await hook.store.load(said.session.id)
+    assert not db.with_name("crow.db.damaged").exists()
+    await one_session(db)
+    assert db.with_name("crow.db.damaged").exists()
+
+
 async def test_sessions_that_are_whole_come_over_from_a_damaged_database(db: Path) -> None:
     hook = PersistenceHook(db)
     async with Agent(ScriptedModel(*["a"] * 6), hooks=[hook], tools=[]) as agent:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from crow.extensions.persistence.sql import Connection, FileConnection
 
 CHECK_SECONDS = 0.05
+DOUBT = b"damaged"
+"""What stands in the file of the lock after damage was met, until the file is looked through."""
 NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "fuse.sshfs"})
 
 
@@ -161,6 +163,10 @@ class Database:
 
     def explain(self, error: Exception) -> SessionError:
         """What went wrong with the file, in one line that says what to do."""
+        import apsw
+
+        if isinstance(error, apsw.CorruptError | apsw.NotADBError):
+            self._doubt()
         return explain(error, self.path)
 
     def is_locked(self, error: BaseException) -> bool:
@@ -175,9 +181,17 @@ class Database:
 
         if connection is not None and isinstance(error, apsw.CorruptError | apsw.NotADBError):
             connection.close()
-            self._is_sound, self._is_doubted = False, True
             return None
         return connection
+
+    def _doubt(self) -> None:
+        """Have the file looked through when it is opened next, whoever closes it last."""
+        self._is_sound, self._is_doubted = False, True
+        with suppress(OSError):
+            noted = os.open(self.locks / ".database", os.O_RDWR | os.O_CREAT, 0o600)
+            os.ftruncate(noted, 0)
+            os.pwrite(noted, DOUBT, 0)
+            os.close(noted)
 
     def again(self, error: Exception, waited: float) -> bool:
         """False: what a file refused once it refuses at once again."""
@@ -189,7 +203,8 @@ class Database:
             if self._is_sound:
                 with suppress(OSError):  # it is looked through then
                     fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    os.pwrite(self._lock, self._look(), 0)
+                    if os.pread(self._lock, len(DOUBT), 0) != DOUBT:
+                        os.pwrite(self._lock, self._look(), 0)
             self._is_sound = False
             os.close(self._lock)
             self._lock = None
@@ -202,11 +217,13 @@ class Database:
 
     def _is_known(self, alone: bool) -> bool:
         """True where the file is as its last user left it, or somebody else has it open."""
-        if self._is_doubted or not alone:
-            return not self._is_doubted
         assert self._lock is not None
         noted = os.pread(self._lock, 200, 0)
-        os.ftruncate(self._lock, 0)  # until it is closed
+        is_doubted = self._is_doubted or noted == DOUBT
+        if alone:
+            os.ftruncate(self._lock, 0)  # until it is closed
+        if is_doubted or not alone:
+            return not is_doubted
         log = self.path.with_name(f"{self.path.name}-wal")
         return noted == self._look() and not log.exists()
 

@@ -43,10 +43,15 @@ class Standing:
         return getattr(self.other, name)
 
 
-class Careful:
+class Delegating:
+    """Has what another object has, or has not."""
+
+    def __init__(self, other: Any) -> None:
+        self.other = other
+
     @property
     def name(self) -> str:
-        raise AssertionError("nobody has asked for the name")
+        return self.other.name
 
     def call(self) -> None:
         """Do nothing."""
@@ -58,18 +63,27 @@ class Late:
         self.call = print
 
 
+class Uncalled:
+    name = "uncalled"
+    call = None
+
+
 def module() -> ModuleType:
     made = ModuleType("made")
     vars(made).update(name="made", call=print)
     return made
 
 
-@pytest.mark.parametrize("thing", [Both(), Both, Standing(Both()), Careful(), Late(), module()])
+@pytest.mark.parametrize(
+    "thing", [Both(), Both, Standing(Both()), Delegating(Both()), Late(), module()]
+)
 def test_an_object_implements_what_it_has_members_for(thing: object):
     assert implements(thing, Called)
 
 
-@pytest.mark.parametrize("thing", [None, 5, "name", object(), Standing(object()), ModeProvider])
+@pytest.mark.parametrize(
+    "thing", [None, 5, object(), Standing(object()), Delegating(object()), ModeProvider, Uncalled()]
+)
 def test_an_object_that_lacks_a_member_implements_nothing(thing: object):
     assert not implements(thing, Called)
 

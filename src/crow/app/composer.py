@@ -130,7 +130,7 @@ class Composer:
         """What an entry point names, unless it is disabled, or the error in a line."""
         try:
             thing = None if point.name in self.disabled else point.load()
-            if not point.own:
+            if not point.own and thing is not None:
                 refuse_misread(thing, Ordered)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - must not stop the others
             named = "" if raised_at(error) else f" (its entry point is {point.value})"

@@ -182,7 +182,10 @@ def things(thing: Any) -> list[Any]:
     if hangs(thing):
         return [thing]
     members = [value for name, value in vars(thing).items() if _is_offered(name, thing)]
-    classes = [each for each in members if _is_own(each, thing) and hangs(each)]
+    own = [each for each in members if _is_own(each, thing)]
+    classes = [each for each in own if hangs(each)] or [
+        each for each in own if implements(each, LifespanExtension)
+    ]
     found: list[Any] = list(dict.fromkeys(classes))
     if tools := [each for each in members if is_tool(each)]:
         found.append(ToolBox(tools))
@@ -225,7 +228,7 @@ def hangs(thing: Any) -> bool:
     from crow.core.hooks.agent_hook import AgentHook
     from crow.core.hooks.registry import HookRegistry
 
-    if implements(thing, AgentExtension) or implements(thing, LifespanExtension):
+    if implements(thing, AgentExtension):
         return True
     events = HookRegistry().names
     for name in dir(thing):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import FunctionType, ModuleType
+from types import FunctionType, MemberDescriptorType, ModuleType
 from typing import Any
 
 from crow.core.errors import ExtensionError
@@ -15,11 +15,21 @@ from crow.core.extensions import (
     place_in_source,
 )
 from crow.core.sessions import SessionKeeper
-from crow.core.support.validation import implements, members_of
+from crow.core.support.validation import members_of
 from crow.ports import extensions, faces
 
 ABSENT = object()
+PLAIN = (FunctionType, classmethod, staticmethod, MemberDescriptorType)
+"""What an attribute is in its class that can be looked at: nobody's code runs for that."""
 ELSEWHERE = "call it something else"
+LEFT_ALONE = (
+    extensions.Inherited,  # a method of that name is none
+    extensions.Ordered,  # of classes alone, by who sorts them
+    faces.CompletingCommand,
+    faces.CardProvider,  # what fails on the screen is named there
+    faces.StatusProvider,
+    faces.WidgetProvider,
+)
 PROTOCOLS: tuple[type[Any], ...] = (
     AgentExtension,
     SessionExtension,
@@ -29,7 +39,7 @@ PROTOCOLS: tuple[type[Any], ...] = (
         each
         for room in (extensions, faces)
         for each in vars(room).values()
-        if getattr(each, "_is_runtime_protocol", False) and each is not faces.CompletingCommand
+        if getattr(each, "_is_runtime_protocol", False) and each not in LEFT_ALONE
     ],
 )
 """What an extension is asked whether it is one."""
@@ -40,7 +50,7 @@ KINDS: Mapping[str, tuple[str, Callable[[object], bool]]] = {
         lambda value: isinstance(value, Iterable) and not isinstance(value, str),
     ),
     "int": ("a number", lambda value: isinstance(value, int | float)),
-    "bool": ("true or false", lambda value: isinstance(value, bool)),
+    "bool": ("true or false", lambda value: isinstance(value, int | None)),
 }
 """What the members that are no methods are read as, by their annotations."""
 
@@ -55,42 +65,44 @@ def refuse(thing: Any, *protocols: type[Any]) -> None:
 
 
 def _misfits(thing: Any, protocols: Iterable[type[Any]]) -> Iterator[str]:
-    """What is wrong with the members of an extension, a line each; no property is read."""
+    """What is wrong with the members of an extension, a line each; nobody's code runs for that."""
     for protocol in protocols:
-        if not implements(thing, protocol):
-            continue
-        for name in members_of(protocol):
-            if wrong := _misfit(thing, name, vars(protocol)[name]):
+        found = {name: inspect.getattr_static(thing, name, ABSENT) for name in members_of(protocol)}
+        for name, member in found.items() if ABSENT not in found.values() else ():
+            if wrong := _misfit(thing, name, member, vars(protocol)[name]):
                 cls = thing if isinstance(thing, type) else type(thing)
                 whose = thing.__name__ if isinstance(thing, ModuleType) else cls.__name__
-                yield f"{whose}.{name} is {wrong}{place_in_source(_written(thing, name) or cls)}"
+                yield f"{whose}.{name} is {wrong}{place_in_source(_written(member) or cls)}"
 
 
-def _misfit(thing: Any, name: str, wanted: Any) -> str:
+def _misfit(thing: Any, name: str, found: object, wanted: Any) -> str:
     """Why a member is not what it is taken for; empty where it is, or where nobody can tell."""
-    found = inspect.getattr_static(thing, name, ABSENT)
-    if isinstance(found, property):
-        is_read = isinstance(wanted, property)
+    is_read, is_object = isinstance(wanted, property), not isinstance(thing, type | ModuleType)
+    if is_object and isinstance(found, property):
         return "" if is_read else "called by Crow, and is a property: make it a method"
-    value = getattr(thing, name, ABSENT)
-    if value is ABSENT or isinstance(value, ModuleType):  # such as Python's own warnings
+    if is_object and hasattr(type(found), "__get__") and not isinstance(found, PLAIN):
+        return ""  # it is made when it is asked for
+    value: Any = getattr(thing, name, None)
+    if isinstance(value, ModuleType):  # such as Python's own warnings
         return ""
-    if isinstance(wanted, property):
+    if is_read:
         hints: Mapping[str, str] = getattr(wanted.fget, "__annotations__")  # noqa: B009
-        return _not_read(value, hints["return"])
+        return _not_read(value, hints["return"], is_object=is_object)
+    if value is None:  # which is no method
+        return ""
     if not callable(value):
         return f"called by Crow, and is {value!r}: {ELSEWHERE}"
     return _not_called(value, getattr(wanted, "__func__", wanted))
 
 
-def _not_read(value: object, annotation: str) -> str:
+def _not_read(value: object, annotation: str, *, is_object: bool) -> str:
     if inspect.isroutine(value):
-        return "read by Crow, and is a method: put @property above it"
+        do = "put @property above it" if is_object else ELSEWHERE
+        return f"read by Crow, and is a method: {do}"
     kind, fits = KINDS.get(annotation.partition("[")[0], ("", lambda _: True))
-    is_none = value is None and annotation.endswith("None")
-    return (
-        "" if is_none or fits(value) else f"read by Crow as {kind}, and is {value!r}: {ELSEWHERE}"
-    )
+    if fits(value) or (value is None and annotation.endswith("None")):
+        return ""
+    return f"read by Crow as {kind}, and is {value!r}: {ELSEWHERE}"
 
 
 def _not_called(value: Any, wanted: Any) -> str:
@@ -98,13 +110,14 @@ def _not_called(value: Any, wanted: Any) -> str:
     _, *given = inspect.signature(wanted).parameters.values()
     try:
         taken = inspect.signature(value)
-    except ValueError:  # nobody knows what it takes
-        return ""
+    except (ValueError, TypeError, NameError):  # nobody knows what it takes
+        taken = None
     try:
-        taken.bind(
-            *[each for each in given if each.kind is each.POSITIONAL_OR_KEYWORD],
-            **{each.name: each for each in given if each.kind is each.KEYWORD_ONLY},
-        )
+        if taken is not None and all(each.kind is not each.VAR_KEYWORD for each in given):
+            taken.bind(
+                *[each for each in given if each.kind is each.POSITIONAL_OR_KEYWORD],
+                **{each.name: each for each in given if each.kind is each.KEYWORD_ONLY},
+            )
     except TypeError:
         told = ", ".join(each.name for each in given)
         return f"called by Crow with ({told}), and takes {taken}"
@@ -113,8 +126,7 @@ def _not_called(value: Any, wanted: Any) -> str:
     return ""
 
 
-def _written(thing: Any, name: str) -> Any:
+def _written(found: object) -> Any:
     """The function that a member is, or that its property calls; None where it is none."""
-    found = inspect.getattr_static(thing, name, None)
     found = getattr(found, "fget", None) or getattr(found, "__func__", found)
     return found if isinstance(found, FunctionType) else None

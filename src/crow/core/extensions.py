@@ -98,6 +98,8 @@ def make(cls: type[T], name: str, options: Mapping[str, Any]) -> T:
     if not inspect.isclass(cls):
         told = f"{cls!r} is made already, and takes no options: {', '.join(options)}"
         raise ExtensionError(f"{told} (use its class)")
+    if type(cls) is not type:  # such as a model of pydantic's, which takes whatever it is given
+        _refuse_unfit(cls, name, options)
     try:
         return cls(**options)
     except TypeError:
@@ -133,7 +135,8 @@ def refuse_lazy(initialise: Callable[[Any], object], made: object) -> None:
         if isinstance(made, CoroutineType):
             made.close()
         raise ExtensionError(
-            f"{initialise.__qualname__} is not run by a call: make it a plain def, without yield, "
+            f"{getattr(initialise, '__qualname__', initialise)} is not run by a call: make it a "
+            "plain def, without yield, "
             f"and await in lifespan{place_in_source(initialise)}"
         )
 

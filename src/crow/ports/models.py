@@ -150,12 +150,14 @@ def names_of(llm: LLM) -> Sequence[str]:
 
 def url_of(llm: LLM) -> str:
     """The address of a model; empty where it has none. Raises `ModelError`."""
-    return (llm.base_url if implements(llm, RemoteModel) else None) or ""
+    url: object = llm.base_url if implements(llm, RemoteModel) else ""
+    return url if isinstance(url, str) else ""
 
 
 def facts_of(llm: LLM) -> ModelFacts | None:
     """What is known of a model; None where nobody knows anything. Raises `ModelError`."""
-    return llm.info if implements(llm, KnownModel) else None
+    info = llm.info if implements(llm, KnownModel) else None
+    return info if implements(info, ModelFacts) else None
 
 
 def has_routes(llm: LLM) -> bool:

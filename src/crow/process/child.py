@@ -248,7 +248,11 @@ class ChildProcess(asyncio.SubprocessProtocol):
         """SIGKILL the group, and whatever carries the mark: a look at every process."""
         self.kill()
         if self._mark:
-            await read_in_thread(_kill_marked, self._mark)
+            try:
+                await read_in_thread(_kill_marked, self._mark)
+            except asyncio.CancelledError:  # there may be no loop any more for the rest
+                _kill_marked(self._mark)
+                raise
 
     def close(self) -> None:
         """Let go of the pipes; the program ends where it still runs, its children may go on."""

@@ -207,7 +207,8 @@ def is_frozen(cls: type[Any]) -> bool:
     for each in cast("tuple[type[Any], ...]", cls.__mro__):
         shape: Any = vars(each).get("__dataclass_fields__")
         if shape is not None:
-            return shape[2] if isinstance(shape, _Shape) else each.__dataclass_params__.frozen
+            params = vars(each).get("__dataclass_params__")
+            return shape[2] if isinstance(shape, _Shape) else params is not None and params.frozen
     return False
 
 

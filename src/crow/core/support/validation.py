@@ -28,8 +28,8 @@ Fits = Callable[[Any], bool]
 P = TypeVar("P")
 V = TypeVar("V")
 NO_SHAPES: Mapping[str, Any] = types.MappingProxyType({})
-MEMBERS: dict[object, tuple[str, ...]] = {}
-"""The members of protocols that were asked for; see `members_of`."""
+MEMBERS: dict[object, tuple[tuple[str, bool], ...]] = {}
+"""The members of protocols that were asked for, and whether each is called."""
 SHOWN = 60
 MODULES = r"(?:\w+\.)+(?=\w)"
 
@@ -150,21 +150,28 @@ def _told(shape: Any) -> str:
 def implements(thing: object, protocol: Callable[..., P]) -> TypeGuard[P]:
     """True where an object has all members of a protocol, whatever it is an instance of.
 
-    ``isinstance`` says so, too, of a protocol that is ``runtime_checkable``; but it is slow before
-    Python 3.12, and since then it does not see what an object has from another one by
-    ``__getattr__``, as one has that stands for another. No property of its class is read. (For type
-    checkers a protocol is what makes its objects: as a ``type`` mypy takes concrete classes alone.)
+    A method that is None is none, and a property that raises ``AttributeError`` is none either;
+    what else it raises is raised. ``isinstance`` is slow at that before Python 3.12, and since then
+    does not see what an object has from another one by ``__getattr__``, as one has that stands for
+    another. (For type checkers a protocol is what makes its objects: as a ``type`` mypy takes
+    concrete classes alone.)
     """
-    for name in MEMBERS.get(protocol) or members_of(protocol):
-        if not hasattr(type(thing), name) and not hasattr(thing, name):
+    for name, is_called in MEMBERS.get(protocol) or _asked(protocol):
+        if is_called:
+            if getattr(thing, name, None) is None:
+                return False
+        elif not hasattr(thing, name):
             return False
     return True
 
 
 def implementing(things: Iterable[object], protocol: Callable[..., P]) -> list[P]:
     """Those of some objects that have all members of a protocol; see `implements`."""
-    name, *others = members_of(protocol)
-    found: list[Any] = [x for x in things if hasattr(type(x), name) or hasattr(x, name)]
+    [(name, is_called), *others] = MEMBERS.get(protocol) or _asked(protocol)
+    if is_called:
+        found: list[Any] = [each for each in things if getattr(each, name, None) is not None]
+    else:
+        found = [each for each in things if hasattr(each, name)]
     return [each for each in found if implements(each, protocol)] if others else found
 
 
@@ -175,14 +182,17 @@ def first_implementing(things: Iterable[object], protocol: Callable[..., P]) -> 
 
 def members_of(protocol: Any) -> tuple[str, ...]:
     """The names that a protocol asks for, those of the protocols that it extends among them."""
-    if (known := MEMBERS.get(protocol)) is None:
-        names: list[str] = []
-        for each in cast("type[object]", protocol).__mro__:
-            own = vars(each)
-            if "_is_protocol" in own:
-                names += [*own, *own.get("__annotations__", ())]
-        known = tuple(dict.fromkeys([name for name in names if name[0] != "_"]))
-        MEMBERS[protocol] = known
+    return tuple([name for name, _ in MEMBERS.get(protocol) or _asked(protocol)])
+
+
+def _asked(protocol: Any) -> tuple[tuple[str, bool], ...]:
+    names: dict[str, bool] = {}
+    for each in cast("type[object]", protocol).__mro__:
+        own = vars(each)
+        if "_is_protocol" in own:
+            for name in (*own, *own.get("__annotations__", ())):
+                names.setdefault(name, isinstance(own.get(name), types.FunctionType))
+    known = MEMBERS[protocol] = tuple([each for each in names.items() if each[0][0] != "_"])
     return known
 
 

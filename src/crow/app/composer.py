@@ -43,7 +43,7 @@ from crow.app.rules import (
 )
 from crow.app.sandbox import sandbox_of
 from crow.core.agent import Agent
-from crow.core.errors import ExtensionError, raised_at
+from crow.core.errors import CrowError, ExtensionError, raised_at
 from crow.core.extensions import Found, MissingOption
 from crow.core.hooks.discovery import name_of
 from crow.core.support.validation import implementing, implements
@@ -133,7 +133,8 @@ class Composer:
             if not point.own and thing is not None:
                 refuse_misread(thing, Ordered)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - must not stop the others
-            named = "" if raised_at(error) else f" (its entry point is {point.value})"
+            is_told = isinstance(error, CrowError) or raised_at(error)
+            named = "" if is_told else f" (its entry point is {point.value})"
             return LAST, point, None, f"{in_a_line(error)}{named}"
         return thing.order if implements(thing, Ordered) else LAST, point, thing, None
 

@@ -135,6 +135,7 @@ class EarlyImports:
         self._left: list[str] | None = None
         self._goes_on = False
         self._timer: asyncio.TimerHandle | None = None
+        self._thread: Thread | None = None
 
     def begin(self) -> None:
         """Import what is left, once a request is on its way."""
@@ -143,6 +144,7 @@ class EarlyImports:
             self._left = [
                 each.value for each in offered if each.name.partition(".")[0] not in self._disabled
             ]
+        self.pause()
         if self._left:
             self._timer = asyncio.get_running_loop().call_later(SENT, self._start)
 
@@ -154,7 +156,9 @@ class EarlyImports:
 
     def _start(self) -> None:
         self._goes_on = True
-        Thread(target=self._import, name="crow-imports", daemon=True).start()
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = Thread(target=self._import, name="crow-imports", daemon=True)
+            self._thread.start()
 
     def _import(self) -> None:
         while self._goes_on and self._left:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
@@ -11,8 +13,11 @@ import pytest
 
 import crow
 import crow.ports
+from crow import LLM, Agent, Completion, Request, ToolEnvironment, build
 from crow.core.support.validation import members_of
+from crow.core.tools import ToolKind
 from crow.ports import ModeProvider, first_implementing, implementing, implements
+from crow.testing import BuildAgent, ScriptedModel, call
 
 SRC = Path(crow.__file__).parent
 
@@ -129,3 +134,64 @@ def test_nobody_asks_for_an_optional_member_by_its_name():
                 case _:
                     pass
     assert found == []
+
+
+class OwnKind:
+    """A model with members of its own that are called like those that Crow reads."""
+
+    model = "own"
+    context_window = 1000
+    base_url = Path("/somewhere")
+
+    def __init__(self) -> None:
+        self.info = {"vendor": "me"}
+
+    async def stream(self, request: Request) -> AsyncGenerator[Completion]:
+        yield Completion("Done.", usage={"input_tokens": 1, "output_tokens": 1, "total_tokens": 2})
+
+
+class Wrapper(OwnKind):
+    """Gives what the model behind it has, which is nothing of that kind."""
+
+    @property
+    def info(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return object().info  # pyright: ignore[reportAttributeAccessIssue]
+
+    def __init__(self) -> None:
+        """Have none."""
+
+
+@pytest.mark.parametrize("llm", [OwnKind(), Wrapper()])
+async def test_a_model_whose_members_mean_something_else_answers(
+    build_agent: BuildAgent, llm: LLM
+) -> None:
+    async with build(model=llm) as agent:
+        assert (await agent.run("Go")).stop_reason == "end_turn"
+
+
+@dataclass
+class Unchecked:
+    """A tool that says that it has no check, no title and no preview."""
+
+    name: str = "look"
+    description: str = "Looks."
+    kind: ToolKind = "read"
+    check: None = None
+    title: None = None
+    preview: None = None
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """None at all."""
+        return {"type": "object", "properties": {}}
+
+    async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> str:
+        """Look."""
+        return "seen"
+
+
+async def test_a_member_that_is_none_is_not_there() -> None:
+    async with Agent(ScriptedModel(call("look"), "Done."), tools=[Unchecked()]) as agent:
+        reply = await agent.run("Go")
+    assert reply.text == "Done."
+    assert reply.session.messages[2].get("content") == "seen"

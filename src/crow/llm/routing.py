@@ -154,12 +154,16 @@ class Routed:
         beside = self._beside
         if beside is not None:
             beside.begin()
-        async with aclosing(llm.stream(request)) as deltas:
-            async for delta in deltas:
-                if beside is not None:
-                    beside.pause()
-                    beside = None
-                yield delta
+        try:
+            async with aclosing(llm.stream(request)) as deltas:
+                async for delta in deltas:
+                    if beside is not None:
+                        beside.pause()
+                        beside = None
+                    yield delta
+        finally:
+            if beside is not None:
+                beside.pause()
 
     @property
     def secrets(self) -> frozenset[str]:

@@ -103,6 +103,8 @@ class ServerProcess(ChildProcess):
         self._is_stopping = not self._is_silent
         try:
             self.end_input()
+            if self._is_silent:  # it may have ended by itself, and say how in a moment
+                await self.wait(SETTLE)
             if not (self._has_spoken and await self.wait(grace / 2)):
                 self._is_stopping = True
                 await self.stop(grace / 2)

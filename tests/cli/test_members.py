@@ -107,6 +107,28 @@ async def test_a_member_that_fits_is_no_mistake(crow: Crow, home: Path, member: 
     assert "notes" not in await line_of(crow, home, member)
 
 
+GUARD = "class Guard:\n    def before_tool(self): ...\n"
+LIFESPAN = "lifespan(self, host):\n        yield\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"class Pool:\n    async def {LIFESPAN}",
+        "async def lifespan(agent):\n    yield\n",
+        f"class Pool:\n    def __init__(self, url): ...\n    async def {LIFESPAN}{GUARD}",
+    ],
+    ids=["a class", "a file", "a helper"],
+)
+async def test_a_lifespan_is_an_extension_where_nothing_else_is_one(
+    crow: Crow, home: Path, text: str
+) -> None:
+    write(home / ".crow/extensions/notes.py", text)
+    listed = await crow("ext", "list")
+    [line] = [each for each in listed.out.splitlines() if " notes " in each]
+    assert line.startswith("in use"), line
+
+
 async def test_a_package_whose_order_is_no_number_stops_no_other(
     crow: Crow, tmp_path: Path
 ) -> None:

@@ -123,7 +123,7 @@ def thought_levels(agent: Agent, session: Session) -> list[str]:
 def levels_of(agent: Agent, model: str | None) -> tuple[str, ...]:
     """How hard a model can be made to think."""
     try:
-        return tuple(thought_levels_of(model_named(agent.llm, model)))
+        return thought_levels_of(model_named(agent.llm, model))
     except ModelError:
         return ()
 

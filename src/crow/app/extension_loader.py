@@ -19,7 +19,7 @@ from crow.core.errors import CrowError, ExtensionError, hint_of, raised_at
 from crow.core.extensions import AgentExtension, LifespanExtension
 from crow.core.hooks.discovery import MARK, misnamed
 from crow.core.support.frozen import frozen
-from crow.core.support.validation import implements
+from crow.core.support.validation import implementing, implements
 from crow.entry_points import GROUP, GROUPS, entry_points
 from crow.project.files import Stamp, stamp
 
@@ -183,9 +183,11 @@ def things(thing: Any) -> list[Any]:
         return [thing]
     members = [value for name, value in vars(thing).items() if _is_offered(name, thing)]
     own = [each for each in members if _is_own(each, thing)]
-    classes = [each for each in own if hangs(each)] or [
-        each for each in own if implements(each, LifespanExtension)
-    ]
+    classes = [each for each in own if hangs(each)]
+    if not classes:  # beside what hangs, a lifespan may be a helper's
+        if implements(thing, LifespanExtension):
+            return [thing]
+        classes = implementing(own, LifespanExtension)
     found: list[Any] = list(dict.fromkeys(classes))
     if tools := [each for each in members if is_tool(each)]:
         found.append(ToolBox(tools))
@@ -193,10 +195,9 @@ def things(thing: Any) -> list[Any]:
         from crow.core.hooks.registry import HookRegistry
 
         listed = " in its __all__" if hasattr(thing, "__all__") else ""
-        own = [thing, *(each for each in members if _is_own(each, thing))]
         raise ExtensionError(
             "it holds no extension: no init_agent, no tool, nothing named like an event"
-            f"{listed}{misnamed(own, HookRegistry().names)}"
+            f"{listed}{misnamed([thing, *own], HookRegistry().names)}"
         )
     return found
 

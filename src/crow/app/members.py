@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType, MemberDescriptorType, ModuleType
 from typing import Any
 
@@ -59,20 +59,16 @@ def refuse(thing: Any, *protocols: type[Any]) -> None:
     """Raise `ExtensionError` where a member is not what one of these protocols, or any, wants.
 
     An option may be called like one of them: whoever reads it would fail, and nothing would start.
+    Nobody's code runs for that.
     """
-    for wrong in _misfits(thing, protocols or PROTOCOLS):
-        raise ExtensionError(wrong)
-
-
-def _misfits(thing: Any, protocols: Iterable[type[Any]]) -> Iterator[str]:
-    """What is wrong with the members of an extension, a line each; nobody's code runs for that."""
-    for protocol in protocols:
+    for protocol in protocols or PROTOCOLS:
         found = {name: inspect.getattr_static(thing, name, ABSENT) for name in members_of(protocol)}
         for name, member in found.items() if ABSENT not in found.values() else ():
             if wrong := _misfit(thing, name, member, vars(protocol)[name]):
                 cls = thing if isinstance(thing, type) else type(thing)
                 whose = thing.__name__ if isinstance(thing, ModuleType) else cls.__name__
-                yield f"{whose}.{name} is {wrong}{place_in_source(_written(member) or cls)}"
+                place = place_in_source(_written(member) or cls)
+                raise ExtensionError(f"{whose}.{name} is {wrong}{place}")
 
 
 def _misfit(thing: Any, name: str, found: object, wanted: Any) -> str:
@@ -86,13 +82,13 @@ def _misfit(thing: Any, name: str, found: object, wanted: Any) -> str:
     if isinstance(value, ModuleType):  # such as Python's own warnings
         return ""
     if is_read:
-        hints: Mapping[str, str] = getattr(wanted.fget, "__annotations__")  # noqa: B009
-        return _not_read(value, hints["return"], is_object=is_object)
+        annotation = str(inspect.signature(wanted.fget).return_annotation)
+        return _not_read(value, annotation, is_object=is_object)
     if value is None:  # which is no method
         return ""
     if not callable(value):
         return f"called by Crow, and is {value!r}: {ELSEWHERE}"
-    return _not_called(value, getattr(wanted, "__func__", wanted))
+    return _not_called(value, wanted)
 
 
 def _not_read(value: object, annotation: str, *, is_object: bool) -> str:

@@ -134,10 +134,10 @@ def refuse_lazy(initialise: Callable[[Any], object], made: object) -> None:
     if isinstance(made, LAZY):
         if isinstance(made, CoroutineType):
             made.close()
+        named = getattr(initialise, "__qualname__", initialise)
         raise ExtensionError(
-            f"{getattr(initialise, '__qualname__', initialise)} is not run by a call: make it a "
-            "plain def, without yield, "
-            f"and await in lifespan{place_in_source(initialise)}"
+            f"{named} is not run by a call: make it a plain def, without yield, and await in "
+            f"lifespan{place_in_source(initialise)}"
         )
 
 

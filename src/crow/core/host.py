@@ -86,8 +86,7 @@ class Host:
         if not hasattr(tool, "parameters"):
             raise ExtensionError(f"{tool!r} is no tool: decorate the function with @tool")
         scope = self.scope
-        owner = scope.hooks.owner or scope.hooks.whose()
-        return scope.tools.add(tool.name, tool, owner, replace=replace)
+        return scope.tools.add(tool.name, tool, scope.hooks.whose(), replace=replace)
 
     def add_command(self, command: SlashCommand, *, replace: bool = False) -> Callable[[], None]:
         """Offer a slash command; returns the disposer. Its name is one word, as ``git:review``."""
@@ -96,24 +95,21 @@ class Host:
         if not isinstance(cast("object", command.name), str) or not TYPED(command.name):
             raise ExtensionError(_untypable(command.name))
         scope = self.scope
-        owner = scope.hooks.owner or scope.hooks.whose()
-        return scope.commands.add(command.name, command, owner, replace=replace)
+        return scope.commands.add(command.name, command, scope.hooks.whose(), replace=replace)
 
     def add_mode(self, mode: Mode, *, replace: bool = False) -> Callable[[], None]:
         """Offer a mode; returns the disposer."""
         if not hasattr(mode, "id"):
             raise ExtensionError(f"{mode!r} is no mode: Mode(id, name, description) is one")
         scope = self.scope
-        owner = scope.hooks.owner or scope.hooks.whose()
-        return scope.modes.add(mode.id, mode, owner, replace=replace)
+        return scope.modes.add(mode.id, mode, scope.hooks.whose(), replace=replace)
 
     def add_section(self, section: PromptSection, *, replace: bool = False) -> Callable[[], None]:
         """Add a part to the system prompt; returns the disposer."""
         if not hasattr(section, "text"):
             raise ExtensionError(f"{section!r} is no section: PromptSection(name, text) is one")
         scope = self.scope
-        owner = scope.hooks.owner or scope.hooks.whose()
-        return scope.sections.add(section.name, section, owner, replace=replace)
+        return scope.sections.add(section.name, section, scope.hooks.whose(), replace=replace)
 
 
 def _untypable(name: object) -> str:

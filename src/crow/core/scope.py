@@ -279,8 +279,7 @@ class Scope:
                 owner.name = name
                 break
         else:
-            if self.extensions.setdefault(owner.name, thing) is not thing:
-                self.extensions[owner.name] = thing  # which says that the name is taken
+            self.extensions[owner.name] = thing
         if owner.moved:
             self.extensions.settle(self.hooks.owners)
         if implements(thing, LifespanExtension):

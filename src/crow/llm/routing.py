@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from types import MappingProxyType
@@ -106,7 +106,7 @@ class Routed:
         return frozenset({"image"} if known is None else known)
 
     @property
-    def thought_levels(self) -> Sequence[str]:
+    def thought_levels(self) -> tuple[str, ...]:
         """How hard the first model can be made to think."""
         return thought_levels_of(self.first)
 

@@ -138,7 +138,7 @@ def inputs_of(llm: LLM) -> Collection[str] | None:
     return llm.inputs if implements(llm, MultimodalModel) else None
 
 
-def thought_levels_of(llm: LLM) -> Sequence[str]:
+def thought_levels_of(llm: LLM) -> tuple[str, ...]:
     """The levels of a model's thinking; none where it has none. Raises `ModelError`."""
     return tuple(llm.thought_levels) if implements(llm, ReasoningModel) else ()
 
